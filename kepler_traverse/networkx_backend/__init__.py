@@ -24,6 +24,7 @@ from .single_source import Paths
 
 __all__ = ["KeplerGraph", "Paths", "backend", "convert_from_nx", "convert_to_nx"]
 
+# all names of the modules that answer NetworkX's functions; each function has NetworkX's name
 _OWN = (
     vars(all_sources)
     | vars(loads)
@@ -34,10 +35,12 @@ _OWN = (
 
 
 def _with_parameters(name: str, answer: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with the parameters of NetworkX's function.
+    """Return a function with the parameters of NetworkX's function ``name``.
 
-    ``answer`` takes their values, in this order and with NetworkX's defaults.
+    ``answer`` is this backend's function. It takes the values of all parameters by position, in
+    NetworkX's order; the returned function fills in NetworkX's defaults.
     """
+    # NetworkX exports this function under another name than the one by which it asks backends
     if name == "newman_betweenness_centrality":
         networkx_function = nx.load_centrality
     else:
@@ -45,13 +48,13 @@ def _with_parameters(name: str, answer: Callable[..., Any]) -> Callable[..., Any
     signature = inspect.signature(networkx_function.orig_func)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        """Answer a call of NetworkX's function."""
+        """Answer a call of NetworkX's function, whose arguments may be given by name."""
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         try:
             return answer(*bound.args)
         except (PrecisionError, CapacityError) as error:
-            # NetworkX answers what this library refuses
+            # upon this error NetworkX answers the call itself
             raise NotImplementedError(str(error)) from error
 
     function.__signature__ = signature  # type: ignore[attr-defined]
@@ -62,8 +65,10 @@ FUNCTIONS = {name: _with_parameters(name, _OWN[name]) for name in get_info()["fu
 
 
 def _can_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True, or why the backend cannot answer a call as NetworkX does; warn once of each such
-    reason.
+    """Return True, or the reason why the backend cannot answer a call as NetworkX does.
+
+    ``name`` is NetworkX's function, called with ``args`` and ``kwargs``. Users are warned once of
+    each reason; ``warn_once`` decides of which calls.
     """
     answer = can_run(FUNCTIONS, name, args, kwargs)
     warn_once(name, args, kwargs, answer)

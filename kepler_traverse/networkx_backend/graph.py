@@ -19,6 +19,7 @@ from ..graph.build import graph_from_numbers
 from ..hub_labels.arrays import HubLabels
 from .weights import Weights, read_weights, to_numbers
 
+# why calls with an undirected view are refused whose directions differ
 UNEVEN = "the two directions of an edge of this undirected view differ; take its copy()"
 _NO_FLAGS = np.zeros(0, np.uint8)
 
@@ -28,17 +29,23 @@ class Adjacency(NamedTuple):
 
     # int64 array of shape (n_vertices + 1,): where the edges of each vertex begin
     offsets: np.ndarray
-    targets: np.ndarray  # array of shape (n_edges,): the vertex at the other end
+    # integer array of shape (n_edges,): the number of the vertex at the other end of each edge
+    targets: np.ndarray
 
 
 def is_view(graph: Any) -> bool:
-    """Return whether a graph of NetworkX shows another one, which may change below it."""
+    """Return whether a graph of NetworkX is a view: it shows the edges of another graph, and so
+    changes with that graph.
+    """
+    # where a view of NetworkX refers to the graph that it shows
     return getattr(graph, "_graph", None) is not None
 
 
 def may_be_uneven(graph: Any) -> bool:
-    """Return whether the edges of an undirected graph of NetworkX may differ by direction: those of
-    a view are computed.
+    """Return whether the edges of an undirected graph of NetworkX may differ by direction.
+
+    Those of a view may, since a view computes each direction for itself. In a plain graph, whose
+    adjacency is a ``dict``, both directions share one dictionary of attributes.
     """
     return is_view(graph) or type(graph._adj) is not dict
 
@@ -56,6 +63,17 @@ class KeplerGraph:
     edge_attrs : mapping of attribute to default, optional
         Edge attributes to keep as weights. An edge that lacks one has the default.
 
+    Attributes
+    ----------
+    directed, multigraph : bool
+        Whether NetworkX's graph is directed, and whether it is of a class with parallel edges.
+    nodes : list
+        The nodes in NetworkX's order. The position of a node is its vertex number.
+    numbered : bool
+        Whether each node is the integer that is its vertex number, so that none need be looked up.
+    outgoing, incoming : Adjacency
+        The edges that leave each vertex, and those that lead to it. One object if undirected.
+
     Raises
     ------
     NotImplementedError
@@ -68,9 +86,9 @@ class KeplerGraph:
         self.directed = bool(graph.is_directed())
         self.multigraph = bool(graph.is_multigraph())
         self.nodes: list[Any] = list(graph._adj)  # by vertex number
-        # the number of each node, under the name that NetworkX's own functions look for nodes in
+        # The vertex number of each node. The name is that of the dictionary in which NetworkX's own
+        # functions look up whether a node is in a graph.
         self._adj = dict(zip(self.nodes, range(len(self.nodes)), strict=True))
-        # whether nodes are their own numbers, so that none need be looked up
         self.numbered = all(type(node) is int for node in self.nodes) and self.nodes == list(
             range(len(self.nodes))
         )
@@ -80,7 +98,7 @@ class KeplerGraph:
         else:
             self.incoming = self.outgoing
 
-        # by attribute, the weights in the order of ``outgoing`` and of ``incoming``
+        # by attribute, the weights in the order of the edges of ``outgoing`` and of ``incoming``
         self._weights: dict[Hashable, tuple[Weights, Weights]] = {}
         for name, default in (edge_attrs or {}).items():
             outgoing = read_weights(graph._adj, name, default, self.multigraph)
@@ -91,17 +109,21 @@ class KeplerGraph:
             if outgoing.problem:
                 raise NotImplementedError(outgoing.problem)
             self._weights[name] = (outgoing, incoming)
-        # by attribute, None for hops: the graphs that were searched
+        # by attribute, None for hops: the library's graphs that ``searched`` has made
         self._searched: dict[Hashable, Graph] = {}
         self._may_be_uneven = not self.directed and may_be_uneven(graph)
         # by attribute, None for hops: what ``is_even`` has found
         self._even: dict[Hashable, bool] = {}
 
     def _adjacency(self, adjacency: Mapping[Any, Mapping[Any, Any]]) -> Adjacency:
-        """Return NetworkX's adjacency as arrays, in its order."""
+        """Return NetworkX's adjacency as arrays, in its order.
+
+        ``adjacency`` maps each node, in the order of ``nodes``, to a mapping by its neighbors.
+        """
         n = len(self.nodes)
         neighbors: list[Any] = list(adjacency.values())
-        # Neighbors in a view, whose len may count what it hides: listing them counts what it shows.
+        # The ``len`` of a mapping in a view may count edges that the view hides. A list of its keys
+        # has those alone that it shows.
         if any(type(neighbors_of_node) is not dict for neighbors_of_node in neighbors):
             neighbors = list(map(list, neighbors))
         offsets = np.zeros(n + 1, np.int64)
@@ -110,56 +132,67 @@ class KeplerGraph:
         return Adjacency(offsets, np.fromiter(targets, index_dtype(n), int(offsets[-1])))
 
     def is_directed(self) -> bool:
+        """Return whether the graph is directed, as ``networkx.Graph.is_directed``."""
         return self.directed
 
     def is_multigraph(self) -> bool:
+        """Return whether the class of NetworkX's graph has parallel edges; they are merged here."""
         return self.multigraph
 
     def __contains__(self, node: Any) -> bool:
+        """Return whether an object is a node of the graph, as in ``networkx.Graph``."""
         try:
             return node in self._adj
-        except TypeError:
+        except TypeError:  # an object without a hash is no node
             return False
 
     def __iter__(self) -> Iterator[Any]:
+        """Iterate over the nodes, by ascending vertex number."""
         return iter(self.nodes)
 
     def __len__(self) -> int:
+        """Return the number of nodes."""
         return len(self.nodes)
 
     def number_of_nodes(self) -> int:
+        """Return the number of nodes, as ``networkx.Graph.number_of_nodes``."""
         return len(self.nodes)
 
     order = number_of_nodes
 
     def number_of_edges(self) -> int:
-        """Return the number of edges; parallel edges count once."""
+        """Return the number of edges. Parallel edges count once, and so does an undirected edge."""
         if self.directed:
             return int(self.outgoing.targets.size)
+        # the arrays hold an undirected edge in both directions, but a self-loop only once
         offsets, targets = self.outgoing
         loops = np.count_nonzero(np.repeat(np.arange(len(self)), np.diff(offsets)) == targets)
         return int((targets.size + loops) // 2)
 
     def nbunch_iter(self, nbunch: Any = None) -> Iterator[Any]:
-        """Iterate over the nodes of ``nbunch`` that are in the graph, as
-        ``networkx.Graph.nbunch_iter``.
+        """Iterate over the nodes of ``nbunch`` that are in the graph, over all nodes if it is None,
+        as ``networkx.Graph.nbunch_iter``.
         """
         return nx.Graph.nbunch_iter(self, nbunch)
 
     def __str__(self) -> str:
+        """Describe the graph in NetworkX's words: its kind, and its numbers of nodes and edges."""
         kind = ("Multi" if self.multigraph else "") + ("DiGraph" if self.directed else "Graph")
         return f"{kind} with {len(self)} nodes and {self.number_of_edges()} edges"
 
     def __repr__(self) -> str:
+        """Describe the graph, with the name of this class."""
         return f"<KeplerGraph: {self}>"
 
     def has_weights(self, name: Hashable) -> bool:
-        """Return whether an attribute was kept."""
+        """Return whether the edge attribute ``name`` was kept when the graph was converted."""
         return name in self._weights
 
     def weights(self, name: Hashable | None, incoming: bool = False) -> Weights:
-        """Return the weights of an attribute in the order of ``outgoing`` or ``incoming``; 1
-        without an attribute.
+        """Return the weights of the edge attribute ``name``; if it is None, 1 for each edge.
+
+        They are in the order of the edges of ``self.outgoing``, or with ``incoming`` in that of
+        ``self.incoming``. NotImplementedError: the attribute was not kept.
         """
         if name is None:
             return self._unit_weights
@@ -172,29 +205,32 @@ class KeplerGraph:
 
     @cached_property
     def _unit_weights(self) -> Weights:
+        """A weight of 1 for each edge, in either direction: both have the same number of edges."""
         ones = np.ones(self.outgoing.targets.size, np.int64)
         return Weights(values=ones, floats=_NO_FLAGS, kind="int", has_negative=False, problem="")
 
     def to_number(self, node: Any, error: Callable[[], Exception]) -> int:
-        """Return the vertex number of a node, or raise what ``error`` makes."""
+        """Return the vertex number of a node. If it is not in the graph, raise the exception that
+        ``error()`` returns.
+        """
         try:
             return self._adj[node]
-        except (KeyError, TypeError):
+        except (KeyError, TypeError):  # TypeError: an object without a hash is no node
             raise error() from None
 
     def names(self, vertices: np.ndarray) -> list[Any]:
-        """Return the nodes of vertex numbers."""
+        """Return the nodes whose vertex numbers are in ``vertices``, in that order."""
         numbers = vertices.tolist()
         if self.numbered:
             return numbers
         return list(map(self.nodes.__getitem__, numbers))
 
     def is_even(self, weight: Hashable | None) -> bool:
-        """Return whether each edge of an undirected graph is there, and has the same weight, in
-        both directions.
+        """Return whether each edge of an undirected graph is there in both directions, with the
+        same ``weight``. Of a directed graph, return True.
 
-        A view of a directed graph may say otherwise, and so may a view with a filter of edges.
-        NetworkX then searches each direction as it is.
+        The directions may differ in an undirected view of a directed graph, and in a view with a
+        filter of edges. NetworkX then searches each direction as it is.
         """
         if not self._may_be_uneven:
             return True
@@ -203,13 +239,14 @@ class KeplerGraph:
         return self._even[weight]
 
     def _compare_directions(self, weight: Hashable | None) -> bool:
-        """Return whether each edge is there, with the same weight, in both directions, by a pass
-        over all edges.
+        """Return whether each edge is there in both directions, with the same ``weight``: compare
+        all edges with their reverses.
         """
         offsets, targets = self.outgoing
         src = np.repeat(np.arange(len(self)), np.diff(offsets))
         dst = targets.astype(np.int64)
-        # One number per edge, and that of the edge in the other direction.
+        # One number per edge, and the number that its reverse has. If both are equal once sorted,
+        # ``order`` and ``reversed_order`` have an edge and its reverse at the same position.
         keys = src * len(self) + dst
         reversed_keys = dst * len(self) + src
         order = np.argsort(keys)
@@ -223,11 +260,11 @@ class KeplerGraph:
         return all(np.array_equal(column[order], column[reversed_order]) for column in columns)
 
     def searched(self, weight: Hashable | None) -> Graph:
-        """Return the graph that ``bfs_many`` and ``sssp_many`` search, with vertex numbers as ids.
-        It is kept.
+        """Return the library's graph that ``bfs_many`` and ``sssp_many`` search. Its ids are vertex
+        numbers, and its weights the edge attribute ``weight``, if that is not None.
 
-        Raises NotImplementedError: the graph is undirected, and its directions differ
-        (``is_even``).
+        It is made once per attribute. NotImplementedError: the graph is undirected, and the
+        directions of an edge differ.
         """
         if not self.is_even(weight):
             raise NotImplementedError(UNEVEN)
@@ -237,7 +274,9 @@ class KeplerGraph:
             values = None
             if weight is not None:
                 values = self.weights(weight).values
-            if not self.directed:  # each edge is there in both directions: take one of them
+            # Of the two directions of an undirected edge the library takes one. ``<=`` includes
+            # self-loops, which are there once.
+            if not self.directed:
                 is_first = src <= targets
                 src = src[is_first]
                 targets = targets[is_first]
@@ -250,23 +289,25 @@ class KeplerGraph:
         return self._searched[weight]
 
     def labels(self, weight: Hashable | None) -> HubLabels:
-        """Return the hub labels that answer the distance of two nodes from then on; see
-        ``Graph.labels``.
+        """Build and return hub labels: an index that answers the distance of two nodes without a
+        search. NetworkX's functions of such a distance use it from then on.
 
-        Raises NotImplementedError (as ``searched``) or HierarchyError (there are none that pay).
+        ``weight`` is an edge attribute, None for hops. NotImplementedError: the directions of an
+        undirected edge differ. HierarchyError: labels of this graph would not pay.
         """
         return self.searched(weight).labels(_metric(weight))
 
     def distance_by_labels(
         self, weight: Hashable | None, source: int, target: int
     ) -> int | float | None:
-        """Return the distance of two vertices by the labels, infinite without a path.
+        """Return the distance from ``source`` to ``target``, two vertex numbers, by hub labels;
+        infinite without a path.
 
-        None if there are no labels, or if some weights are floats: NetworkX returns the type of the
-        sum along a path, which labels do not know.
+        Return None if ``labels`` has not been called for this attribute, or if some weights are
+        floats: NetworkX returns the type of the sum along a path, which labels do not know.
         """
         graph = self._searched.get(weight)
-        if graph is None:
+        if graph is None:  # then no labels have been built, either
             return None
         labels = graph.derived.known_labels(_metric(weight))
         if labels is None or self.weights(weight).kind != "int":
@@ -278,7 +319,7 @@ class KeplerGraph:
 
 
 def _metric(weight: Hashable | None) -> str:
-    """Return the metric of ``Graph.hierarchy`` for an attribute of edges, None for hops."""
+    """Return the library's name of the distances by an edge attribute, None for hops."""
     return "hops" if weight is None else "weights"
 
 
@@ -292,11 +333,12 @@ def convert_from_nx(
     name: str | None = None,  # noqa: ARG001
     graph_name: str | None = None,  # noqa: ARG001
 ) -> Any:
-    """Convert a graph of NetworkX; NetworkX calls this and keeps the result in the graph's cache.
+    """Convert a graph of NetworkX to a KeplerGraph, and return a KeplerGraph as it is.
 
-    A KeplerGraph is returned as it is. ``edge_attrs`` maps attributes to defaults.
-    ``preserve_edge_attrs`` is refused: types of all attributes are not known to be numbers. The
-    other arguments are a part of NetworkX's protocol, and ignored.
+    NetworkX calls this and keeps the result in the graph's cache. ``edge_attrs`` maps each edge
+    attribute that is kept to the weight of edges that lack it. ``preserve_edge_attrs`` asks for all
+    attributes, and is refused with NotImplementedError: they are not known to be numbers. The other
+    arguments are a part of NetworkX's protocol, and ignored.
     """
     if isinstance(graph, KeplerGraph):
         return graph
@@ -323,7 +365,7 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
     if result.multigraph:
         raise NotImplementedError("parallel edges were merged; call NetworkX with its own graph")
     converted = nx.DiGraph() if result.directed else nx.Graph()
-    converted.add_nodes_from(result.nodes)
+    converted.add_nodes_from(result.nodes)  # before the edges, to keep the order of the nodes
     offsets, targets = result.outgoing
     src = np.repeat(np.arange(len(result)), np.diff(offsets))
     converted.add_edges_from(zip(result.names(src), result.names(targets), strict=True))
@@ -338,8 +380,8 @@ def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
 def find_vertices(
     graph: KeplerGraph, nodes: Iterable[Any], error: Callable[[Any], Exception]
 ) -> np.ndarray:
-    """Return the vertex numbers of several nodes, int64; ``error`` makes what is raised for a node
-    that is not in the graph.
+    """Return the vertex numbers of ``nodes`` in their order, int64. For a node that is not in the
+    graph, raise the exception that ``error(node)`` returns.
     """
     numbers = [graph.to_number(node, partial(error, node)) for node in nodes]
     return np.array(numbers, np.int64)

@@ -16,11 +16,13 @@ import numpy as np
 from ..cpu.compiled import njit
 
 NONE = -1  # no vertex, no edge
+# states of a vertex in a search by Dijkstra's algorithm
 UNSEEN = 0
-QUEUED = 1
-SETTLED = 2
+QUEUED = 1  # in the heap, with a distance that may still become smaller
+SETTLED = 2  # taken from the heap: its distance is final
+# status that a search returns
 DONE = 0
-CONTRADICTION = 1
+CONTRADICTION = 1  # a settled vertex has a shorter path, so that a weight is negative
 NEGATIVE_CYCLE = 2
 NO_PATH = 3
 
@@ -30,7 +32,8 @@ class WeightedEdges(NamedTuple):
 
     # int64 array of shape (n_vertices + 1,): where the edges of each vertex begin
     offsets: np.ndarray
-    targets: np.ndarray  # array of shape (n_edges,): the vertex at the other end
+    # integer array of shape (n_edges,): the number of the vertex at the other end of each edge
+    targets: np.ndarray
     weights: np.ndarray  # int64 or float64 array of shape (n_edges,)
     # uint8 array of shape (n_edges,): 1 for a weight that is a float to Python, where integers and
     # floats are mixed; else empty
@@ -44,10 +47,12 @@ class WeightedEdges(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def bfs(offsets, targets, sources, max_level):
-    """Search from all sources together.
+    """Search breadth-first from all vertices ``sources`` together, up to ``max_level`` hops.
 
-    Return the vertices that are reached, in the order of their discovery, and arrays of shape
-    (n_vertices,) of parents and levels, -1 where unreached; the parent of a source is -1.
+    ``offsets`` and ``targets`` are the edges as CSR. Return three arrays: the vertices that are
+    reached, in the order of their discovery; the parent of each vertex, of shape (n_vertices,), -1
+    for a source and where unreached; and its level, the hops from the nearest source, int32 of
+    shape (n_vertices,), -1 where unreached.
     """
     n = offsets.size - 1
     order = np.empty(n, targets.dtype)
@@ -56,16 +61,17 @@ def bfs(offsets, targets, sources, max_level):
     n_reached = 0
 
     for source in sources:
-        if level[source] == NONE:
+        if level[source] == NONE:  # a source may be given twice
             level[source] = 0
             order[n_reached] = source
             n_reached += 1
 
+    # ``order`` is also the queue: vertices before ``head`` have been expanded.
     head = 0
     while head < n_reached:
         v = order[head]
         head += 1
-        if level[v] == max_level:
+        if level[v] == max_level:  # levels ascend in the queue, so no later vertex is expanded
             break
         for edge in range(offsets[v], offsets[v + 1]):
             u = targets[edge]
@@ -79,11 +85,13 @@ def bfs(offsets, targets, sources, max_level):
 
 @njit(cache=True, nogil=True)
 def bfs_predecessors(offsets, targets, order, level):
-    """Find all predecessors on shortest paths, by vertex in the given order.
+    """Find all predecessors of each vertex on paths of fewest hops.
 
-    Return where the list of each vertex of ``order`` begins, and the end of the last, as int64; and
-    the predecessors, in the order in which the search meets them. ``level`` is that of each vertex,
-    -1 where unreached.
+    ``offsets`` and ``targets`` are the edges as CSR. ``order`` and ``level`` are results of
+    ``bfs``: the vertices that are reached, and the hops of each vertex, -1 where unreached.
+
+    Return ``starts``, int64 of shape (order.size + 1,), and ``predecessors``. Those of ``order[i]``
+    are ``predecessors[starts[i] : starts[i + 1]]``, in the order in which the search meets them.
     """
     n = offsets.size - 1
     place = np.full(n, NONE, np.int64)  # the position of each vertex in ``order``, -1 for none
@@ -112,8 +120,11 @@ def bfs_predecessors(offsets, targets, order, level):
 
 @njit(cache=True, nogil=True)
 def components(offsets, targets):
-    """Return the vertices of an undirected graph by component, and where each component begins in
-    them, and the end.
+    """Find the components of an undirected graph, whose edges ``offsets`` and ``targets`` have in
+    both directions.
+
+    Return ``order``, all vertices by component, and ``starts``, int64: component i is
+    ``order[starts[i] : starts[i + 1]]``. Components are sorted by their first vertex.
     """
     n = offsets.size - 1
     order = np.empty(n, targets.dtype)
@@ -121,6 +132,8 @@ def components(offsets, targets):
     starts = np.zeros(n + 1, np.int64)
     n_seen = head = n_components = 0
 
+    # A breadth-first search from each vertex that no earlier search has seen. ``order`` is also the
+    # queue: vertices before ``head`` have been expanded.
     for root in range(n):
         if seen[root]:
             continue
@@ -144,16 +157,19 @@ def components(offsets, targets):
 
 @njit(cache=True, nogil=True)
 def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
-    """Search from both ends, the smaller frontier first.
+    """Find a path of fewest hops by breadth-first searches from ``source`` and, against the edges,
+    from ``target``, until they meet. Each step expands the smaller of both frontiers.
 
     ``offsets`` and ``targets`` are the edges from each vertex, those with ``_in`` the edges to it.
-    Return a vertex on a shortest path, -1 if there is none, and two arrays of shape (n_vertices,),
-    -1 for none. The first, parents, leads from that vertex back to the source, and the second,
-    children, on to the target.
+
+    Return a vertex on a shortest path, -1 if there is no path, and two arrays of shape
+    (n_vertices,), -1 for none. From that vertex the first leads back to the source, by the previous
+    vertex of each, and the second leads on to the target, by the next vertex of each.
     """
     n = offsets.size - 1
     # Row 0 of each array is of the search from the source, row 1 of that from the target. A
-    # frontier is ``order[side, begins[side] : ends[side]]``.
+    # frontier, the vertices to expand next, is ``order[side, begins[side] : ends[side]]``; at first
+    # it is the source or the target.
     parent = np.full((2, n), NONE, targets.dtype)
     seen = np.zeros((2, n), np.uint8)
     order = np.empty((2, n), targets.dtype)
@@ -170,7 +186,7 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
             side = 0
         else:
             side = 1
-        level_end = ends[side]
+        level_end = ends[side]  # ``ends`` grows while the level is expanded
         for i in range(begins[side], level_end):
             v = order[side, i]
             begin, end = (
@@ -191,16 +207,18 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
 
 @njit(cache=True, nogil=True)
 def _precedes(distance, stamp, u, v):
-    """Return whether u leaves the heap before v: by distance, then by the time of its last
-    improvement.
+    """Return whether vertex u leaves the heap before vertex v: by ``distance``, then by ``stamp``,
+    the time at which the distance was last improved. NetworkX breaks ties so.
     """
     return distance[u] < distance[v] or (distance[u] == distance[v] and stamp[u] < stamp[v])
 
 
 @njit(cache=True, nogil=True)
 def _rise(heap, place, distance, stamp, i):
-    """Move the vertex at position ``i`` of a heap up to where it belongs; ``place`` has the
-    position of each vertex.
+    """Move the vertex at position ``i`` of a binary heap up to where it belongs.
+
+    ``heap`` holds vertices in the order of ``_precedes``, and ``place`` the position of each vertex
+    in it. Both are changed.
     """
     v = heap[i]
     while i > 0:
@@ -216,8 +234,13 @@ def _rise(heap, place, distance, stamp, i):
 
 @njit(cache=True, nogil=True)
 def _pop(heap, place, distance, stamp, size):
-    """Remove the first vertex of a heap of ``size`` vertices and return it."""
+    """Remove the first vertex of a binary heap and return it.
+
+    ``heap`` holds ``size`` vertices in the order of ``_precedes``, and ``place`` the position of
+    each in it. Both are changed. The caller lowers its own size.
+    """
     first = heap[0]
+    # The last vertex fills the gap: it sinks from the root until both children follow it.
     v = heap[size - 1]
     size -= 1
     i = 0
@@ -239,19 +262,22 @@ def _pop(heap, place, distance, stamp, size):
 
 @njit(cache=True, nogil=True)
 def dijkstra(edges, sources, limit, target, all_predecessors):
-    """Search by Dijkstra's algorithm from all sources together, up to a target, -1 for none;
-    distances above the limit are dropped.
+    """Search by Dijkstra's algorithm from all sources together.
+
+    ``edges`` is a WeightedEdges, ``sources`` an array of vertex numbers. The search ends when it
+    settles the vertex ``target``, -1 for none. It drops distances above ``limit``.
+    ``all_predecessors`` asks for all predecessors of each vertex on shortest paths.
 
     Return, in this order:
 
     - the status: DONE, or CONTRADICTION, which means a negative weight;
-    - the settled vertices, in their order;
+    - the settled vertices, in the order in which they are settled;
     - distances and parents, of shape (n_vertices,), which mean nothing where unreached;
     - uint8 of shape (n_vertices,): 1 for a distance that is a float to Python; empty if
       ``edges.floats`` is;
     - the vertices in the order of their discovery;
-    - where the predecessors of each of these begin, and all predecessors, one list after the other;
-      empty unless ``all_predecessors``.
+    - two arrays that hold lists of predecessors: that of ``discovered[i]`` is
+      ``predecessors[starts[i] : starts[i + 1]]``. Unless ``all_predecessors``, they are empty.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -284,7 +310,7 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
     predecessors = np.empty(0, targets.dtype)
 
     n_settled = n_discovered = 0
-    size = clock = np.int64(0)
+    size = clock = np.int64(0)  # ``size`` is the number of vertices in the heap
     for source in sources:
         clock += 1
         if state[source] == UNSEEN:
@@ -310,6 +336,7 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
             candidate = distance[v] + weights[edge]
             if candidate > limit:
                 continue
+            # A settled vertex cannot improve, but a path of the same length adds a predecessor.
             if state[u] == SETTLED:
                 if candidate < distance[u]:
                     return (
@@ -357,12 +384,15 @@ def dijkstra(edges, sources, limit, target, all_predecessors):
 
 @njit(cache=True, nogil=True)
 def _flatten(vertices, first, following, origin):
-    """Return lists of predecessors one after the other: where that of each of ``vertices`` begins,
-    and the predecessors.
+    """Copy linked lists of predecessors into one array, in the order of ``vertices``.
 
-    ``first`` has the first element of the list of each vertex, ``following`` the next element, and
-    ``origin`` the predecessor of each.
+    ``first`` has the first element of the list of each vertex, -1 if it is empty. By element,
+    ``following`` has the next one, -1 at the end, and ``origin`` the predecessor that it holds.
+
+    Return ``starts``, int64 of shape (vertices.size + 1,), and ``flat``: the predecessors of
+    ``vertices[i]`` are ``flat[starts[i] : starts[i + 1]]``.
     """
+    # The first pass counts the elements of each list, and the second copies them.
     starts = np.zeros(vertices.size + 1, np.int64)
     for i in range(vertices.size):
         size = 0
@@ -384,12 +414,18 @@ def _flatten(vertices, first, following, origin):
 
 @njit(cache=True, nogil=True)
 def bidirectional_dijkstra(outgoing, incoming, source, target):
-    """Search by Dijkstra's algorithm from both ends, one settled vertex from each in turn.
+    """Find a shortest path by Dijkstra's algorithm from both ends, which settle a vertex in turn.
 
-    Return the status, DONE, CONTRADICTION or NO_PATH; the length, in the type of the weights; and
-    whether it is a float to Python, where integers and floats are mixed. Then follow a vertex on
-    the path, parents, which lead from it back to the source, and children, which lead on to the
-    target.
+    ``outgoing`` and ``incoming`` are WeightedEdges: those from each vertex and those to it.
+
+    Return, in this order:
+
+    - the status: DONE, CONTRADICTION, which means a negative weight, or NO_PATH;
+    - the length of the path, in the type of the weights;
+    - whether it is a float to Python; False unless the weights mix integers and floats;
+    - a vertex on the path;
+    - two arrays of shape (n_vertices,), -1 for none: from that vertex the first leads back to the
+      source, by the previous vertex of each, the second on to the target, by the next of each.
     """
     offsets = outgoing.offsets
     targets = outgoing.targets
@@ -403,23 +439,23 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
 
     # Row 0 of each array is of the search from the source, row 1 of that from the target.
     distance = np.zeros((2, n), weights.dtype)
-    stamp = np.zeros((2, n), np.int64)
-    state = np.zeros((2, n), np.uint8)
+    stamp = np.zeros((2, n), np.int64)  # the time of the last improvement, counted by ``clock``
+    state = np.zeros((2, n), np.uint8)  # UNSEEN, QUEUED or SETTLED
     is_float = np.zeros((2, n if floats.size else 0), np.uint8)
     parent = np.full((2, n), NONE, targets.dtype)
     heap = np.empty((2, n), targets.dtype)
-    place = np.empty((2, n), targets.dtype)
-    sizes = np.ones(2, np.int64)
+    place = np.empty((2, n), targets.dtype)  # the position of each queued vertex in its heap
+    sizes = np.ones(2, np.int64)  # of the heaps, which begin with the source and the target
 
     for side, end in enumerate((source, target)):
         heap[side, 0] = end
         place[side, end] = 0
         state[side, end] = QUEUED
-    length = distance[0, 0]
+    length = distance[0, 0]  # a zero of this type, until a path is found
     length_is_float = False
     meeting = NONE
     clock = np.int64(0)
-    side = 1
+    side = 1  # the loop changes sides first, so that it begins with the source
 
     while sizes[0] and sizes[1]:
         side = 1 - side
@@ -467,8 +503,11 @@ def bidirectional_dijkstra(outgoing, incoming, source, target):
 
 @njit(cache=True, nogil=True)
 def _is_waiting(element, following, origin, queued):
-    """Return whether a vertex of a list of predecessors is in the queue; ``element`` is the first
-    of the list.
+    """Return whether a predecessor of a vertex is in the queue.
+
+    ``element`` is the first element of the linked list of its predecessors, -1 for an empty list.
+    By element, ``following`` has the next one and ``origin`` the predecessor. ``queued`` is 1 for
+    a vertex in the queue.
     """
     while element != NONE:
         if queued[origin[element]]:
@@ -479,7 +518,9 @@ def _is_waiting(element, following, origin, queued):
 
 @njit(cache=True, nogil=True)
 def _lengthen(following, origin):
-    """Return the lists of predecessors with space for as many more elements."""
+    """Return copies of ``following`` and ``origin``, the elements of the linked lists of
+    predecessors, of twice the size. New elements follow none (-1).
+    """
     n = origin.size
     longer_following = np.full(2 * n, NONE, np.int64)
     longer_origin = np.empty(2 * n, origin.dtype)
@@ -494,12 +535,18 @@ def _lengthen(following, origin):
 def bellman_ford(edges, source, heuristic):
     """Search by the Bellman-Ford algorithm with a queue of vertices, as NetworkX does.
 
-    With ``heuristic`` a negative cycle is looked for at each improvement.
+    ``edges`` is a WeightedEdges, ``source`` a vertex number. With ``heuristic`` a negative cycle is
+    looked for at each improvement; else it is noticed when a vertex is queued for the n-th time.
 
-    Return the status, DONE or NEGATIVE_CYCLE; distances of shape (n_vertices,); uint8 flags of the
-    same shape, 1 for a distance that is a float to Python, or empty; the vertices that are reached,
-    in the order of their discovery; and where the predecessors of each of these begin, and all
-    predecessors, one list after the other.
+    Return, in this order:
+
+    - the status: DONE or NEGATIVE_CYCLE;
+    - distances of shape (n_vertices,), which mean nothing where unreached;
+    - uint8 of shape (n_vertices,): 1 for a distance that is a float to Python; empty if
+      ``edges.floats`` is;
+    - the vertices that are reached, in the order of their discovery;
+    - two arrays that hold lists of predecessors: that of ``discovered[i]`` is
+      ``predecessors[starts[i] : starts[i + 1]]``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -519,7 +566,9 @@ def bellman_ford(edges, source, heuristic):
     recent_dst = np.full(n, NONE, targets.dtype)
     discovered = np.empty(n, targets.dtype)
     n_discovered = 1
-    # A vertex may be queued again, so these lists have no bound: the memory of all elements grows.
+    # Linked lists of the predecessors of each vertex: an element has the next one in ``following``
+    # and a predecessor in ``origin``. A vertex may be queued again, so their number has no bound,
+    # and these two arrays grow.
     first_element = np.full(n, NONE, np.int64)
     last_element = np.full(n, NONE, np.int64)
     following = np.full(n + 1, NONE, np.int64)
@@ -552,7 +601,7 @@ def bellman_ford(edges, source, heuristic):
                 if not candidate <= distance[v]:  # also if the candidate is NaN
                     continue
                 improves = candidate < distance[v]
-            elif candidate == np.inf:
+            elif candidate == np.inf:  # to NetworkX no improvement on the distance of no path
                 continue
             if improves:
                 if heuristic:
@@ -571,6 +620,7 @@ def bellman_ford(edges, source, heuristic):
                     tail = (tail + 1) % queue.size
                     queued[v] = 1
                     times_queued[v] += 1
+                    # without a negative cycle a vertex is queued less than n times
                     if times_queued[v] == n:
                         status = NEGATIVE_CYCLE
                         break
@@ -600,8 +650,9 @@ def bellman_ford(edges, source, heuristic):
 
 @njit(cache=True, nogil=True)
 def spread_owners(order, parent, owner):
-    """Give each vertex without an owner that of its parent, which precedes it in ``order``.
-    ``owner`` has -1 for none.
+    """Write to ``owner``, by vertex, the owner of each vertex's parent where it is -1, for none.
+
+    ``order`` has the vertices that are reached, each after its ``parent``.
     """
     for v in order:
         if owner[v] == NONE:
@@ -610,15 +661,18 @@ def spread_owners(order, parent, owner):
 
 @njit(cache=True, nogil=True)
 def add_subset_loads(offsets, sources, lengths, distance, order, is_target, loads):
-    """Add what each edge carries for one source by the rule of NetworkX's
-    ``edge_betweenness_centrality_subset``.
+    """Add to ``loads`` what each edge carries for one source by the rule of NetworkX's
+    ``edge_betweenness_centrality_subset``: the share of the shortest paths to targets over it.
 
-    ``offsets``, ``sources`` and ``lengths`` are the edges that lead to each vertex, so that
-    ``sources`` are the tails of edges; lengths are above 0, in the type of the distances.
-    ``distance`` is negative where unreached, if it counts hops. ``order`` has the vertices that are
-    reached, by ascending distance; the first is the source of the search. ``is_target`` is bool.
-    ``loads``, float64 of shape (n_edges,), is added to. Return False, with nothing added, if a
-    vertex has too many paths.
+    ``offsets``, ``sources`` and ``lengths`` are, as CSR, the edges that lead to each vertex:
+    ``sources`` has the vertices where they begin. Lengths are above 0, in the type of the
+    distances. ``distance``, of shape (n_vertices,), is -1 where unreached if it counts hops, else
+    the largest integer or infinite. ``order`` has the vertices that are reached, by ascending
+    distance; the first is the source of the search. ``is_target`` is bool of shape (n_vertices,).
+    ``loads`` is float64 of shape (n_edges,).
+
+    Return whether the loads were added: False, with nothing added, if a vertex has 2^1000 shortest
+    paths or more.
     """
     # of each vertex, the number of shortest paths to it, and what it carries for vertices behind it
     paths, carried = np.zeros((2, distance.size))
@@ -633,7 +687,8 @@ def add_subset_loads(offsets, sources, lengths, distance, order, is_target, load
         if paths[v] >= 2.0**1000:  # the next sums could become infinite
             return False
 
-    # Backward: what each vertex carries, divided among the edges that lead to it.
+    # Backward: what each vertex carries, divided among the edges that lead to it. The source, at
+    # position 0, has none.
     for v in order[:0:-1]:
         n_predecessors = np.int64(0)
         for edge in range(offsets[v], offsets[v + 1]):
@@ -644,6 +699,8 @@ def add_subset_loads(offsets, sources, lengths, distance, order, is_target, load
         for edge in range(offsets[v], offsets[v + 1]):
             u = sources[edge]
             if 0 <= distance[u] < distance[v] and distance[u] + lengths[edge] == distance[v]:
+                # A target's paths are divided by their numbers; a vertex that is no target divides
+                # evenly what it carries, as NetworkX does.
                 if is_target[v]:
                     share = paths[u] / paths[v] * (1.0 + carried[v])
                 else:

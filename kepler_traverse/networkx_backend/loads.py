@@ -5,6 +5,11 @@ sources that are given twice, edges of multigraphs, and ``load_centrality`` by w
 NetworkX leaves out predecessors after the source. ``edge_betweenness_centrality_subset`` has a
 kernel of its own: in NetworkX a node that is no target shares evenly among its predecessors, and
 not by their paths.
+
+The four functions of betweenness, and ``newman_betweenness_centrality``, have NetworkX's parameters
+and results. ``weight`` is the name of an edge attribute, None for hops. ``k`` is the size of a
+sample of the nodes as sources, None for all nodes, and ``seed`` draws it. ``normalized`` divides by
+the number of pairs. ``endpoints`` counts the ends of a path as nodes on it.
 """
 
 from __future__ import annotations
@@ -33,7 +38,9 @@ from .graph import KeplerGraph
 def betweenness_centrality(
     G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, endpoints: bool, seed: Any
 ) -> dict[Any, float]:
-    """Return the share of shortest paths through each node."""
+    """Return a dictionary by node: the sum, over all pairs, of the share of their shortest paths
+    that leads through the node.
+    """
     if k is None or k == len(G):
         sample = None
     else:
@@ -44,18 +51,23 @@ def betweenness_centrality(
 def betweenness_centrality_subset(
     G: KeplerGraph, sources: Any, targets: Any, normalized: bool, weight: Weight
 ) -> dict[Any, float]:
-    """Return the share of the shortest paths from some nodes to some others through each node."""
+    """Return a dictionary by node: the sum, over pairs of one of ``sources`` and one of
+    ``targets``, of the share of their shortest paths that leads through the node.
+    """
     return _of_nodes(G, weight, sources, targets, normalized, False)
 
 
 def edge_betweenness_centrality(
     G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, seed: Any
 ) -> dict[Any, float]:
-    """Return the share of shortest paths over each edge."""
+    """Return a dictionary by edge: the sum, over all pairs, of the share of their shortest paths
+    that leads over the edge.
+    """
     sample = None if k is None else _sample(G, k, seed, True)
     table = _sums(G, weight, sample, None, of="edges")
     if table is None:
         return _by_edge(G, np.zeros(0, np.int64), np.zeros(0))
+    # one number per edge, by which ``_by_edge`` finds its sum
     keys = table["src"].to_numpy() * len(G) + table["dst"].to_numpy()
     scale = _scales(G, "edges", normalized, False, sample)
     order = np.argsort(keys)
@@ -65,13 +77,16 @@ def edge_betweenness_centrality(
 def edge_betweenness_centrality_subset(
     G: KeplerGraph, sources: Any, targets: Any, normalized: bool, weight: Weight
 ) -> dict[Any, float]:
-    """Return the share of the shortest paths from some nodes to some others over each edge, as
-    NetworkX divides them.
+    """Return a dictionary by edge: the sum, over pairs of one of ``sources`` and one of
+    ``targets``, of the share of their shortest paths that leads over the edge, as NetworkX divides
+    them.
+
+    PrecisionError: a node has 2^1000 shortest paths or more.
     """
     n = len(G)
     graph = G.searched(weight)
-    reverse = graph.reverse
-    loads = np.zeros(graph.n_edges)  # by the positions of the edges in the reverse
+    reverse = graph.reverse  # by vertex, the edges that lead to it
+    loads = np.zeros(graph.n_edges)  # of the edges, in the order of ``reverse``
     starts = np.array([G._adj[node] for node in sources], np.int64)
     is_target = np.zeros(n, np.bool_)
     is_target[[G._adj[node] for node in set(targets) if node in G]] = True
@@ -79,9 +94,9 @@ def edge_betweenness_centrality_subset(
     make_plan = plan_bfs_many if weight is None else plan_sssp_many
     plan = make_plan(graph, n_sources=max(starts.size, 1))
     for group in _iter_with_progress(plan, starts):
-        rows = to_host(group.as_rows().distance)
+        rows = to_host(group.as_rows().distance)  # of shape (sources of the group, n_vertices)
         lengths = np.ones(graph.n_edges, rows.dtype)
-        if not is_hops(rows.dtype):
+        if not is_hops(rows.dtype):  # weights in the type in which the search added them up
             lengths = graph.derived.sums_in(rows.dtype.name).reverse.weights
         edges = reverse.offsets, reverse.targets, lengths
         for distance in rows:
@@ -99,6 +114,7 @@ def edge_betweenness_centrality_subset(
         keys_of_edges = tails * n + heads
     else:
         keys_of_edges = np.minimum(tails, heads) * n + np.maximum(tails, heads)
+    # ``place`` has the position of each edge's key in ``keys``, which are sorted
     keys, place = np.unique(keys_of_edges, return_inverse=True)
     sums = np.bincount(place, loads, keys.size)
     return _by_edge(G, keys, sums * _scales(G, "edges", normalized, False))
@@ -107,18 +123,22 @@ def edge_betweenness_centrality_subset(
 def newman_betweenness_centrality(
     G: KeplerGraph, v: Any, cutoff: Any, normalized: bool, _: None
 ) -> Any:
-    """NetworkX's ``load_centrality``: each predecessor carries an equal share of what a node
-    carries (Newman 2001).
+    """Return NetworkX's ``load_centrality`` of the node ``v``, or a dictionary by node if ``v`` is
+    None. A packet from each node to each other one is split evenly among the predecessors of each
+    node on its way (Newman 2001). ``cutoff`` is the largest number of hops of a path.
+
+    The last parameter, NetworkX's ``weight``, is None in each call.
     """
     n = len(G)
     if not n:
         return {} if v is None else 0.0
-    graph = searched_where_fast(G, None, 0)
+    graph = searched_where_fast(G, None, 0)  # 0 sources: the sums are made on the CPU
     kind = RESULT_KINDS["betweenness"]
+    # to NetworkX a cutoff of 0 is none
     plan = plan_bfs_many(graph, n_sources=n, result="betweenness", max_depth=cutoff or None)
     options = BetweennessOptions().checked(kind, graph, "bfs")
     question = Asked(kind=kind, graph=graph, algorithm="bfs", query=plan.query, options=options)
-    loads = Betweenness(question, is_even=True)
+    loads = Betweenness(question, is_even=True)  # each predecessor carries the same share
 
     for group in _iter_with_progress(plan, np.arange(n)):
         loads.add(group)
@@ -135,20 +155,22 @@ def newman_betweenness_centrality(
 
 
 def _iter_with_progress(plan: MultiSourcePlan, sources: np.ndarray) -> Iterator[Traversals]:
-    """Yield the groups of a plan, with lines of progress if they take long."""
+    """Search from ``sources``, int64 vertex numbers, as ``plan`` says. Yield the distances of each
+    group of sources that is searched together. Print lines of progress if this takes long.
+    """
     meter = make_meter(late_lines(PROGRESS_NAME), int(sources.size), plan.graph.device)
     with meter.running():
         yield from meter.over(plan.iter_groups(sources))
 
 
 def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[Any]:
-    """Return k nodes, those that NetworkX draws from the seed.
+    """Return ``k`` nodes, the same that NetworkX draws from the seed.
 
-    ``counts_ends``: whether the ends of paths count, too.
+    ``counts_ends`` is whether the ends of paths count as nodes on them, or edges are counted.
     """
     nodes: list[Any] = nx.utils.create_py_random_state(seed).sample(graph.nodes, k)
+    # NetworkX divides by the size of the sample, unless the graph is too small for a pair of ends
     if not nodes and len(graph) > 2 - counts_ends:
-        # as NetworkX, which divides by the size of the sample
         raise ZeroDivisionError("division by zero")
     return nodes
 
@@ -156,8 +178,12 @@ def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[An
 def _sums(
     graph: KeplerGraph, weight: Weight, sources: Iterable[Any] | None, targets: Any, **options: Any
 ) -> Any:
-    """Return the table of sums over ordered pairs, a row per node or edge; None if there is no
-    pair.
+    """Return the sums of shares of shortest paths over all ordered pairs of one of ``sources`` and
+    one of ``targets``, two lists of nodes, None for all nodes.
+
+    ``options`` are those of ``result="betweenness"``. The result is a pandas table with a column
+    ``betweenness`` and a row per node, in the order of their numbers, or with ``of="edges"`` a row
+    per edge with columns ``src`` and ``dst``. It is None if there is no pair.
     """
     if sources is None:
         starts = np.arange(len(graph))
@@ -181,7 +207,7 @@ def _sums(
         progress=late_lines(PROGRESS_NAME),
         **options,
     )
-    if hasattr(table, "to_pandas"):
+    if hasattr(table, "to_pandas"):  # a frame of cuDF, if the search was on a GPU
         table = table.to_pandas()
     if graph.directed:
         return table
@@ -197,7 +223,9 @@ def _of_nodes(
     normalized: bool,
     endpoints: bool,
 ) -> dict[Any, float]:
-    """Return betweenness by node; with sources but no targets, the sources are a sample."""
+    """Return betweenness by node. ``sources`` and ``targets`` are nodes, None for all. Where
+    ``targets`` is None, ``sources`` is a sample, from which the sums are scaled up.
+    """
     table = _sums(graph, weight, sources, targets, endpoints=endpoints)
     if table is None:
         return dict.fromkeys(graph.nodes, 0.0)
@@ -214,12 +242,18 @@ def _scales(
     endpoints: bool,
     sample: Iterable[Any] | None = None,
 ) -> np.ndarray | float:
-    """Return what sums over ordered pairs are multiplied by, per node or for all edges."""
+    """Return the factors by which NetworkX's values follow from sums over ordered pairs: one per
+    node, or one number.
+
+    ``of`` is "vertices" or "edges", whose sums are scaled. ``sample`` has the nodes that are
+    searched in place of all, None if all are.
+    """
     options = BetweennessOptions(of=of, normalized=normalized, endpoints=endpoints)  # type: ignore[arg-type]
     if sample is None:
         sample_of_vertices = None
     else:
-        # Scales depend on the sources alone, not on the seed and the error of a sample.
+        # Scales depend on the sources of a sample alone: the three zeros, its seed and the two
+        # numbers of its error, are not read.
         sample_of_vertices = Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
     scales: np.ndarray | float = find_scales(
         options, sample_of_vertices, len(graph), graph.directed, np.arange(len(graph))
@@ -228,21 +262,23 @@ def _scales(
 
 
 def _by_edge(graph: KeplerGraph, keys: np.ndarray, sums: np.ndarray) -> dict[Any, float]:
-    """Return sums by edge, in the order of NetworkX's ``G.edges``; an edge from a node to itself
-    carries nothing.
+    """Return a dictionary of sums by edge, in the order of NetworkX's ``G.edges``.
 
-    Keys are ``src * n + dst`` in ascending order, and ``src < dst`` if the graph is undirected.
+    ``sums[i]`` is that of the edge with the key ``keys[i]``. A key is ``src * n + dst``, of vertex
+    numbers and the number of nodes; it has ``src < dst`` if the graph is undirected. Keys ascend.
+    An edge without a key, such as a self-loop, has the sum 0.
     """
     offsets, dst = graph.outgoing
     src = np.repeat(np.arange(len(graph)), np.diff(offsets))
     if graph.directed:
         is_listed = np.ones(src.size, bool)
     else:
-        is_listed = src <= dst
+        is_listed = src <= dst  # the arrays hold an undirected edge in both directions
     src = src[is_listed]
     dst = dst[is_listed].astype(np.int64)
     edge_keys = src * len(graph) + dst
     loads = np.zeros(src.size)
+    # where the key of each edge is in ``keys``, which means something where ``has_sum``
     places = np.searchsorted(keys, edge_keys)
     has_sum = np.isin(edge_keys, keys)
     loads[has_sum] = sums[places[has_sum]]

@@ -35,6 +35,7 @@ _ALL_SOURCES = _LOADS | frozenset({
     "average_shortest_path_length", "barycenter", "center", "closeness_centrality", "diameter", "eccentricity",
     "global_efficiency", "harmonic_centrality", "periphery", "radius", "wiener_index",
 })  # fmt: skip
+# functions that search an undirected edge as one edge of both directions
 _OF_BOTH_DIRECTIONS = _ALL_SOURCES | {"connected_components", "number_connected_components"}
 # Their integers would be floats if a path has one: which path a search takes decides, and a summary
 # does not name it.
@@ -53,8 +54,10 @@ _HANDED_OVER = {
     "sp": (None,),
     "usebounds": (False, None),
 }
+# Values of an argument ``method``. The first two are served of one function alone.
 _METHODS = (None, "unweighted", "dijkstra", "bellman-ford")
-# key of NetworkX's cache of a graph, which NetworkX empties when the graph changes
+# Key under which ``_read_once`` keeps weights in NetworkX's cache of a graph. NetworkX empties the
+# cache when the graph changes.
 _MEMORY = "kepler_traverse"
 
 
@@ -64,10 +67,12 @@ def can_run(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> bool | str:
-    """Return True, or why the backend cannot answer a call as NetworkX does.
+    """Return True, or the reason why the backend cannot answer a call as NetworkX does.
 
-    ``functions`` are the backend's, whose signatures are NetworkX's.
+    ``name`` is NetworkX's function, called with ``args`` and ``kwargs``. ``functions`` are the
+    backend's by name, whose signatures are NetworkX's.
     """
+    # A call that does not fit the signature is left to NetworkX, which raises its own error.
     try:
         bound = inspect.signature(functions[name]).bind(*args, **kwargs)
     except TypeError as error:
@@ -89,8 +94,11 @@ _REPORTED: set[tuple[str, str]] = set()
 
 
 def warn_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem: Any) -> None:
-    """Warn once of each reason for which a call under the priority is left to NetworkX, if the
-    graph is large.
+    """Warn a user that a call is left to NetworkX, if it could have been much faster here: the user
+    has set NetworkX's ``backend_priority`` to this backend, and the graph is large.
+
+    ``problem`` is the result of ``can_run`` for the call: a reason, or True for a call that is
+    answered, of which nothing is said. A function and a reason are reported once per process.
     """
     if problem is True or "kepler" not in nx.config.backend_priority.algos:
         return
@@ -115,10 +123,11 @@ def _iterator_problem(arguments: dict[str, Any]) -> str:
 
 
 def _handed_over_problem(name: str, arguments: dict[str, Any]) -> str:
-    """Say which argument has a value by which NetworkX returns more than distances give, or uses
-    results that the caller hands over; ``""`` if none does.
+    """Name an argument by whose value NetworkX returns more than distances give, or uses results
+    that the caller hands over. Return ``""`` if there is none.
 
-    ``arguments`` are those of a call by name, here and below.
+    ``name`` is the function that is called, and ``arguments`` has the value of each of its
+    parameters, here and below.
     """
     for argument, harmless in _HANDED_OVER.items():
         is_served = argument == "sources" and name in _WITH_SOURCES
@@ -130,9 +139,9 @@ def _handed_over_problem(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _limits_problem(name: str, arguments: dict[str, Any]) -> str:
-    """Say which limit of a search is no number, or too large; ``""`` if none is."""
+    """Say which limit of a search is no number, or too large. Return ``""`` if none is."""
     limits = ["cutoff", "depth_limit"]
-    if name == "descendants_at_distance":  # to others it is the name of weights
+    if name == "descendants_at_distance":  # in other functions it names an edge attribute
         limits.append("distance")
     for argument in limits:
         if argument in arguments:
@@ -143,7 +152,7 @@ def _limits_problem(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _method_problem(name: str, arguments: dict[str, Any]) -> str:
-    """Say which method NetworkX has and this backend has not; ``""`` if it has it."""
+    """Name the ``method`` of a call that this backend does not have. Return ``""`` if it has it."""
     methods = _METHODS if name == "average_shortest_path_length" else _METHODS[2:]
     if "method" in arguments and arguments["method"] not in methods:
         return f"method {arguments['method']!r} is not served"
@@ -151,11 +160,11 @@ def _method_problem(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _graph_problem(name: str, arguments: dict[str, Any]) -> str:
-    """Say why this backend would return something else of a graph and its weights; ``""`` if it
-    would not.
+    """Say why this backend's result for a graph and its weights would differ from NetworkX's.
+    Return ``""`` if it would not.
     """
     graph = arguments["G"]
-    _forget_view(graph)
+    _forget_view(graph)  # first, as the checks below keep what they read in the cache
     if _may_be_tree(graph, name, arguments):
         return "the graph may be a tree, for which NetworkX takes linear time"
     if name in _LOADS:
@@ -170,8 +179,10 @@ def _graph_problem(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _forget_view(graph: Any) -> None:
-    """Empty the cache of a view: NetworkX empties that of a graph that changes, but not those of
-    its views.
+    """Empty NetworkX's cache of ``graph`` if it is a view of another graph.
+
+    When a graph changes NetworkX empties its cache, but not those of its views, so that these may
+    hold a conversion of the graph as it was.
     """
     if isinstance(graph, KeplerGraph) or not is_view(graph):
         return
@@ -180,7 +191,9 @@ def _forget_view(graph: Any) -> None:
 
 
 def _may_be_tree(graph: Any, name: str, arguments: dict[str, Any]) -> bool:
-    """Return whether NetworkX may know a faster way, since the graph has as many edges as a tree."""
+    """Return whether NetworkX may have a faster method for a call, since the graph has as many
+    edges as a tree. NetworkX has one for ``center`` and ``barycenter`` of trees, without weights.
+    """
     if name not in ("center", "barycenter"):
         return False
     if arguments["weight"] is not None or graph.is_directed():
@@ -189,7 +202,7 @@ def _may_be_tree(graph: Any, name: str, arguments: dict[str, Any]) -> bool:
 
 
 def _weight_of_call(name: str, arguments: dict[str, Any]) -> Any:
-    """Return the weights of a call, None for hops."""
+    """Return the edge attribute that a call takes weights from, None for hops."""
     if arguments.get("method") == "unweighted":
         return None
     if name in ("closeness_centrality", "harmonic_centrality"):
@@ -198,14 +211,17 @@ def _weight_of_call(name: str, arguments: dict[str, Any]) -> Any:
 
 
 def _direction_problem(graph: Any, name: str, weight: Any) -> str:
-    """Refuse undirected views whose directions differ, where each edge is searched as one edge of
-    both directions; ``""`` for others.
+    """Say that the two directions of an edge differ, in an undirected view that function ``name``
+    would search with one edge for both. Return ``""`` if they do not, or if it searches each.
+
+    ``weight`` is the edge attribute of the call, None for hops.
     """
     if name not in _OF_BOTH_DIRECTIONS or graph.is_directed():
         return ""
     if not isinstance(graph, KeplerGraph):
         if not may_be_uneven(graph):
             return ""
+        # an edge that lacks the attribute has a weight of 1 to NetworkX
         graph = KeplerGraph(graph, None if weight is None else {weight: 1})
     if graph.is_even(weight):
         return ""
@@ -213,8 +229,11 @@ def _direction_problem(graph: Any, name: str, weight: Any) -> str:
 
 
 def _limit_problem(argument: str, value: Any) -> str:
-    """Say why a value is no limit that this backend serves; ``""`` if it is one."""
+    """Say why the ``value`` of ``argument`` is no limit of a search that this backend serves.
+    Return ``""`` if it is one.
+    """
     if value is None or type(value) in (int, bool):
+        # smaller integers are exact as float64
         if value is None or abs(value) < 2**53:
             return ""
         return f"{argument} is beyond 2^53"
@@ -226,7 +245,9 @@ def _limit_problem(argument: str, value: Any) -> str:
 
 
 def _load_problem(graph: Any, name: str, arguments: dict[str, Any]) -> str:
-    """Say why betweenness or load is left to NetworkX, but for weights; ``""`` if it is not."""
+    """Say why a call of betweenness or load is left to NetworkX, for other reasons than its
+    weights. Return ``""`` if it is not.
+    """
     if name.startswith("edge_") and graph.is_multigraph():
         return "edges of multigraphs have keys"
     if name == "newman_betweenness_centrality":
@@ -240,7 +261,7 @@ def _load_problem(graph: Any, name: str, arguments: dict[str, Any]) -> str:
     if name in _SUBSETS:
         try:
             sources = list(arguments["sources"])
-            _ = set(arguments["targets"])  # TypeError if one has no hash
+            _ = set(arguments["targets"])  # raises TypeError if a target has no hash
             if len(set(sources)) < len(sources) or not all(node in graph for node in sources):
                 return "a source is given twice, or is not in the graph"
         except TypeError:
@@ -249,7 +270,7 @@ def _load_problem(graph: Any, name: str, arguments: dict[str, Any]) -> str:
 
 
 def _can_be_sorted(graph: Any) -> bool:
-    """Return whether nodes can be sorted."""
+    """Return whether Python can sort the nodes of a graph."""
     try:
         sorted(graph)
     except TypeError:
@@ -258,7 +279,10 @@ def _can_be_sorted(graph: Any) -> bool:
 
 
 def _weight_problem(graph: Any, name: str, weight: Any) -> str:
-    """Say why the weights of a call are left to NetworkX; ``""`` if they are not."""
+    """Say why a call of the function ``name`` with the edge attribute ``weight`` is left to
+    NetworkX. Return ``""`` if it is not.
+    """
+    # Whether the attribute can be read at all.
     if callable(weight):
         return "weights are a function"
     try:
@@ -271,6 +295,7 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
     weights = _read_once(graph, weight)
     if weights.problem:
         return weights.problem
+    # Whether the function gives NetworkX's result with these weights.
     if name in _LOADS and weights.values.size:
         problem = _counting_problem(graph, weights)
         if problem:
@@ -285,8 +310,8 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
 
 
 def _counting_problem(graph: Any, weights: Weights) -> str:
-    """Say which weight makes NetworkX's numbers of shortest paths depend on the order of its
-    search; ``""`` if none does.
+    """Name an edge by whose weight NetworkX's numbers of shortest paths depend on the order of its
+    search. Return ``""`` if there is none. ``weights`` are those of at least one edge.
     """
     lightest = weights.values.min()
     heaviest = weights.values.max()
@@ -295,6 +320,8 @@ def _counting_problem(graph: Any, weights: Weights) -> str:
         return (
             f"{edge} has the weight {lightest}, and paths are counted where all weights are above 0"
         )
+    # A float sum along a path is at most ``heaviest * len(graph)``. A weight below the distance of
+    # neighboring floats there may add nothing to it.
     if weights.kind != "int" and lightest < np.spacing(heaviest * len(graph)):
         edge = _describe_edge(graph, int(weights.values.argmin()))
         return (
@@ -305,15 +332,20 @@ def _counting_problem(graph: Any, weights: Weights) -> str:
 
 
 def _describe_edge(graph: Any, position: int) -> str:
-    """Name the edge at a position of an array of weights, by its ends."""
+    """Describe an edge by its ends, for an error; ``position`` is that of its weight in the array
+    that ``read_weights`` makes of the graph.
+    """
     source, target = map(reprlib.repr, _edge_at(graph, position))
     return f"the edge from {source} to {target}"
 
 
 def _edge_at(graph: Any, position: int) -> tuple[Any, Any]:
-    """Return the ends of the edge at a position of an array of weights."""
+    """Return the ends of an edge, two nodes; ``position`` is that of its weight in the array that
+    ``read_weights`` makes of the graph. IndexError: there are fewer edges.
+    """
     if isinstance(graph, KeplerGraph):
         offsets, targets = graph.outgoing
+        # the last vertex whose edges begin at the position or before
         src = int(np.searchsorted(offsets, position, side="right")) - 1
         return graph.nodes[src], graph.nodes[int(targets[position])]
     for u, neighbors in graph._adj.items():
@@ -325,8 +357,10 @@ def _edge_at(graph: Any, position: int) -> tuple[Any, Any]:
 
 
 def _read_once(graph: Any, weight: Any) -> Weights:
-    """Return what is known of the weights of a graph. Those of a NetworkX graph are read once, if
-    NetworkX keeps what is converted.
+    """Return the weights of a graph by the edge attribute ``weight``.
+
+    Those of a graph of NetworkX are read anew in each call, unless NetworkX caches conversions of
+    graphs: then they are read once and kept in the same cache.
     """
     if isinstance(graph, KeplerGraph):
         return graph.weights(weight)
@@ -340,9 +374,12 @@ def _read_once(graph: Any, weight: Any) -> Weights:
 
 
 def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool | str:
-    """Return True, or why NetworkX itself is faster: the graph is small, and converting it takes
-    longer than the search.
+    """Return True, or the reason why NetworkX itself is faster: converting the graph takes longer
+    than NetworkX's search.
+
+    ``name`` is NetworkX's function, called with ``args`` and ``kwargs``.
     """
+    # Source and target are read for functions of one pair alone, which have them in these places.
     arguments = dict(zip(("G", "source", "target"), args, strict=False)) | kwargs
     graph = arguments["G"]
     if isinstance(graph, KeplerGraph) or _is_converted(graph):
@@ -359,14 +396,14 @@ def should_run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 
 def _is_converted(graph: Any) -> bool:
-    """Return whether an earlier call has converted the graph, and NetworkX has kept what it became."""
+    """Return whether an earlier call has converted the graph, and NetworkX has kept the result."""
     cache = getattr(graph, "__networkx_cache__", None) or {}
     conversions = cache.get("backends", {}).get("kepler", {})
     return any(isinstance(converted, KeplerGraph) for converted in conversions.values())
 
 
 def _is_small(name: str, graph: Any) -> bool:
-    """Return whether NetworkX is over before the graph would be converted."""
+    """Return whether NetworkX's own function ``name`` would end before the graph is converted."""
     return _count_nodes_and_edges(graph) < _min_size(name)
 
 
@@ -376,7 +413,9 @@ def _count_nodes_and_edges(graph: Any) -> int:
 
 
 def _min_size(name: str) -> int:
-    """Return the nodes and edges together from which on converting a graph pays."""
+    """Return the number of nodes and edges together from which on converting a graph pays for one
+    call of the function ``name``.
+    """
     if name in _ALL_SOURCES or name.startswith("all_pairs"):
         return MIN_SIZE_FOR_ALL_SOURCES
     return MIN_SIZE_FOR_ONE_SEARCH

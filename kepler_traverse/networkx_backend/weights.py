@@ -14,27 +14,33 @@ from .._arrays import FLOAT64_EXACT
 _NO_FLAGS = np.zeros(0, np.uint8)
 _INTEGERS = frozenset({int, bool, np.int64})
 _FLOATS = frozenset({float, np.float64})
-_MAX_SUM = 1 << 62  # of the absolute weights of any walk that a search may try
+# The sum of the absolute weights of any walk that a search may try stays below this, so that the
+# sum of two such walks is within int64.
+_MAX_SUM = 1 << 62
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Weights:
-    """The weights of all edges of one attribute."""
+    """The weights of all edges by one edge attribute, in the order of NetworkX's adjacency."""
 
-    values: np.ndarray  # int64 or float64 array of shape (n_edges,)
+    # int64 array of shape (n_edges,) if all weights are integers, else float64
+    values: np.ndarray
     # uint8 array of shape (n_edges,): 1 for a weight that is a float to Python, where integers and
     # floats are mixed; else empty
     floats: np.ndarray
-    kind: str  # {"int", "float", "mixed"}; "" if there is a problem
+    # what the weights are to Python: "int", "float", or "mixed" if both; "" if there is a problem
+    kind: str
     has_negative: bool  # whether a weight is below 0
-    problem: str  # why the arrays cannot represent the attribute; ``""`` if they can
+    # Why the arrays cannot represent the attribute; "" if they can. The other fields then mean
+    # nothing.
+    problem: str
 
 
 def to_numbers(values: np.ndarray, floats: np.ndarray, positions: np.ndarray) -> list[Any]:
-    """Return values at some positions as Python's integers and floats.
+    """Return ``values[positions]`` as a list of Python's integers and floats.
 
-    ``floats`` has 1 for a value that is a float, if both are mixed; it is empty if all are of one
-    kind.
+    ``floats``, uint8, has 1 for each of ``values`` that is a float to Python, 0 for an integer that
+    is stored as float64. It is empty if all are of one kind, which the type of ``values`` says.
     """
     numbers: list[Any] = values[positions].tolist()
     if not floats.size:
@@ -48,11 +54,13 @@ def to_numbers(values: np.ndarray, floats: np.ndarray, positions: np.ndarray) ->
 def read_weights(
     adjacency: Mapping[Any, Any], name: Hashable, default: Any, is_multigraph: bool
 ) -> Weights:
-    """Return the weights of the edges of NetworkX's adjacency, in its order; the smallest of
-    parallel edges.
+    """Return the weights of all edges by the edge attribute ``name``, in the order of NetworkX's
+    adjacency. An edge that lacks the attribute has ``default``.
 
-    The result has a ``problem`` if a weight is no finite integer or float, or if sums of integers
-    could exceed int64.
+    ``adjacency`` maps each node to a mapping from its neighbors to the attributes of the edge, or
+    with ``is_multigraph`` to the parallel edges, of which the smallest weight counts. The result
+    has a ``problem`` if a weight is no finite integer or float, or if sums of weights could exceed
+    their type.
     """
     edges = (data for neighbors in adjacency.values() for data in neighbors.values())
     if is_multigraph:
@@ -75,8 +83,11 @@ def read_weights(
 
 
 def min_weight(data: Mapping[Any, Mapping[Any, Any]], name: Hashable, default: Any) -> Any:
-    """Return the smallest weight of parallel edges, the first of equal ones; a value that is no
-    number if there is one.
+    """Return the smallest weight of parallel edges, the first of equal ones.
+
+    ``data`` maps the key of each edge to its attributes. ``name`` is the attribute that holds the
+    weight, and ``default`` the weight of an edge that lacks it. If a value is no number, or not a
+    number (NaN), return that value, which the caller refuses.
     """
     values = [attributes.get(name, default) for attributes in data.values()]
     if len(values) == 1:
@@ -84,15 +95,17 @@ def min_weight(data: Mapping[Any, Mapping[Any, Any]], name: Hashable, default: A
     for value in values:
         if type(value) not in _INTEGERS and type(value) not in _FLOATS:
             return value
-        if value != value:
+        if value != value:  # NaN
             return value
     return min(values)
 
 
 def _as_arrays(numbers: list[Any], types: set[type], name: Hashable, n_nodes: int) -> Weights:
-    """Return numbers as arrays, or the problem that their sums would have.
+    """Return ``numbers``, the weights of all edges by attribute ``name``, as arrays. If their sums
+    along a path could be wrong, return ``Weights`` that have that as their ``problem``.
 
-    ``types`` are their types. OverflowError: an integer is beyond int64.
+    ``types`` are the types of the numbers. ``n_nodes`` bounds the length of a path. OverflowError:
+    an integer is beyond int64.
     """
     are_floats = _NO_FLAGS
     if types <= _INTEGERS:
@@ -109,7 +122,7 @@ def _as_arrays(numbers: list[Any], types: set[type], name: Hashable, n_nodes: in
             kind = "mixed"
             are_floats = np.array([type(value) in _FLOATS for value in numbers], np.uint8)
 
-    # Sums along the longest walk that a search may try.
+    # The largest sum along any walk that a search may try must fit the type.
     if values.size:
         heaviest = max(abs(values.min().item()), abs(values.max().item()))
     else:
@@ -124,6 +137,7 @@ def _as_arrays(numbers: list[Any], types: set[type], name: Hashable, n_nodes: in
             f"sums of edge attribute {name!r} may exceed float64, where "
             "NetworkX has infinite distances"
         )
+    # Mixed weights are summed as float64, which represents integers exactly only below 2^53.
     integers = (abs(int(value)) for value in numbers if type(value) in _INTEGERS)
     if kind == "mixed" and max(integers, default=0) * longest >= FLOAT64_EXACT:
         return _with_problem(
@@ -139,7 +153,7 @@ def _as_arrays(numbers: list[Any], types: set[type], name: Hashable, n_nodes: in
 
 
 def _with_problem(problem: str) -> Weights:
-    """Return weights with a problem."""
+    """Return ``Weights`` that hold nothing but a problem, the reason why there are none."""
     return Weights(
         values=np.zeros(0), floats=_NO_FLAGS, kind="", has_negative=False, problem=problem
     )

@@ -15,12 +15,13 @@ except ImportError:  # a machine without a GPU imports everything and runs on th
     cp = None
 
 
-_has_answered = False  # a GPU, in this process or in the one that it was forked from
-_is_lost = False  # whether a fork has lost it
+# whether a GPU has answered, in this process or in the one that it was forked from
+_has_answered = False
+_is_lost = False  # whether a GPU had answered before this process was forked, and cannot here
 
 
 def available() -> bool:
-    """Return whether CuPy is installed and finds a GPU.
+    """Return whether CuPy is installed and finds a GPU. Later calls look for one again.
 
     Raises
     ------
@@ -31,6 +32,7 @@ def available() -> bool:
     if cp is None:
         return False
     refuse_after_fork()
+    # Once True it stays True, as the process has used CUDA, which a fork then loses.
     try:
         _has_answered = cp.cuda.runtime.getDeviceCount() > 0 or _has_answered
     except cp.cuda.runtime.CUDARuntimeError:
@@ -50,11 +52,14 @@ def refuse_after_fork() -> None:
 
 
 def _after_fork() -> None:
-    """Have each use of a GPU in a forked child raise ForkError, if its parent had used one."""
+    """Have each use of a GPU raise ForkError in a forked child whose parent had used one. Python
+    calls this in each child after a fork.
+    """
     global _is_lost
     _is_lost = _has_answered
-    # Kernels that the parent has made raise it when they are launched: a property of their class
-    # takes the place of the compiled function of each.
+    # Kernels that the parent has compiled raise the error when they are launched: on the class
+    # ``Kernel`` a property takes the place of the attribute that holds the compiled function. The
+    # module of the class may not be imported, and then there are no kernels.
     if _is_lost and (loader := sys.modules.get(f"{__name__}.compiler")):
         loader.Kernel.function = property(lambda _: refuse_after_fork())
 

@@ -30,7 +30,7 @@ from . import cp, require
 from .kernel_cache import require_private_cache
 from .kernel_spec import C_NAMES, Entry, chosen_types
 
-_PORTABLE_CLUSTER = 8  # blocks; larger clusters need an attribute of the kernel
+_PORTABLE_CLUSTER = 8  # blocks of a cluster; larger clusters need an attribute of the kernel
 _NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute
 
 
@@ -38,14 +38,28 @@ _NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14  # CUfunction_attribute
 class Kernel:
     """A compiled entry point, with the types that its arguments must have."""
 
-    entry: Entry
-    function: Any  # cupy.cuda.Function or RawKernel
+    entry: Entry  # the kernel in its file, as the host sees it
+    function: Any  # cupy.cuda.Function or RawKernel, which launches the kernel when it is called
     dtypes: tuple[np.dtype, ...]  # of the arguments that the entry declares, in their order
-    layout: np.dtype | None = None  # of the argument struct, for a kernel that takes one
+    # the struct that the kernel takes by value, as a structured dtype; None if it takes its
+    # arguments one by one
+    layout: np.dtype | None = None
 
 
 def kernel(entry: Entry, vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) -> Kernel:
-    """Return the kernel of an entry point for the given types.
+    """Return the kernel of an entry point, compiled for the current device unless it is already.
+
+    Parameters
+    ----------
+    entry : Entry
+    vertex_t : dtype
+        Type of vertex numbers.
+    weight_t : dtype
+        Type of weights and weighted distances. It does not matter to kernels that touch none.
+
+    Returns
+    -------
+    Kernel
 
     Raises
     ------
@@ -62,7 +76,9 @@ def kernel(entry: Entry, vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) 
 
 
 def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
-    """Return the compiler options, without the architecture, which CuPy adds."""
+    """Return the compiler options of the file of an entry point, without the architecture, which
+    CuPy adds. ``types`` has the types that the file leaves open, by name.
+    """
     folders = header_folders(Path(entry.file))
     return (
         "-std=c++17",
@@ -80,8 +96,8 @@ def options(entry: Entry, types: dict[str, np.dtype]) -> tuple[str, ...]:
 
 @functools.cache
 def header_folders(file: Path) -> tuple[Path, ...]:
-    """Return the folders with the headers of a kernel file: the shared ones, and its own folder if
-    it has headers.
+    """Return the folders in which the compiler looks for the headers of a kernel file: that of the
+    shared headers, and the file's own folder if there are headers in it.
     """
     beside = file.parent
     if any(beside.glob("*.cuh")):
@@ -91,11 +107,14 @@ def header_folders(file: Path) -> tuple[Path, ...]:
 
 @functools.cache
 def header_digest(folders: tuple[Path, ...]) -> str:
-    """Return a hexadecimal digest of the names and texts of all headers in these folders."""
+    """Return 16 hexadecimal digits that depend on the names and texts of all headers in these
+    folders.
+    """
     digest = hashlib.sha256()
     for folder in folders:
         for header in sorted(folder.rglob("*.cuh")):
             name = header.relative_to(folder).as_posix().encode()
+            # zero bytes mark where a name and a text end, so that no two sets of headers agree
             digest.update(name + b"\0" + header.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
@@ -111,11 +130,11 @@ def include_directory() -> Path:
 
 
 class Request(NamedTuple):
-    """A kernel that will be needed, with its types."""
+    """A kernel that will be needed, with its types: the arguments of ``kernel``."""
 
     entry: Entry
-    # vertex_t, weight_t: types of vertex numbers and weights; they do not matter to kernels that
-    # touch none, which all take these, so that one binary serves
+    # Types of vertex numbers and of weights. To kernels that touch none they do not matter. Such
+    # kernels all take these defaults, so that they are compiled once.
     vertex_t: Any = np.int32
     weight_t: Any = np.float32
 
@@ -123,8 +142,11 @@ class Request(NamedTuple):
     def reading(
         cls, distances: np.dtype, entry: Entry, vertex_t: Any = np.int32, **constants: Any
     ) -> Request:
-        """Return a request for the kernel that reads hops of their width, or weighted distances of
-        their type.
+        """Return a request for the variant of ``entry`` that reads distances of the given type:
+        hops, which are integers of any width, or weighted distances.
+
+        ``constants`` are other compile-time constants of the variant. ``HOP_BYTES`` is one, too: 0
+        stands for weighted distances.
         """
         of_hops = is_hops(distances)
         variant = entry.variant(HOP_BYTES=distances.itemsize if of_hops else 0, **constants)
@@ -132,33 +154,49 @@ class Request(NamedTuple):
 
 
 class CompileTimes(NamedTuple):
-    """Totals of this process since it began."""
+    """Totals of compiling in this process since it began."""
 
     # kernel files compiled, or loaded from CuPy's cache; one per set of compile-time constants
     modules: int
-    compiling: float  # seconds of all threads
+    compiling: float  # seconds of compiling, added up over all threads
     waiting: float  # seconds that callers waited for kernels: all that compiling has delayed them
 
 
 class Compilation:
-    """Kernels that threads compile: a promise per kernel file and set of constants."""
+    """Kernels that threads compile in the background.
+
+    ``promises`` has one per kernel file and set of compile-time constants: a value, the compiled
+    module, that is computed once.
+    """
 
     def __init__(self, promises: list[Promise[Any]]):
         self._promises = promises
 
     @property
     def is_done(self) -> bool:
-        """Whether all are compiled, or have failed."""
+        """Whether each kernel is compiled, or has failed to compile."""
         return all(promise.is_given for promise in self._promises)
 
     def wait(self) -> None:
-        """Return when all are compiled. An error is raised where the kernel is needed, not here."""
+        """Return when all kernels are compiled. An error is raised where the kernel is needed, not
+        here.
+        """
         for promise in self._promises:
             promise.wait()
 
 
 def start_compiling(requests: Iterable[Request]) -> Compilation:
     """Compile kernels in threads, for the current device, and return at once.
+
+    Parameters
+    ----------
+    requests : iterable of Request
+        Several may need the same module, which is compiled once.
+
+    Returns
+    -------
+    Compilation
+        The kernels, which may be waited for.
 
     Raises
     ------
@@ -171,6 +209,7 @@ def start_compiling(requests: Iterable[Request]) -> Compilation:
         _key(request.entry, chosen_types(request.vertex_t, request.weight_t))
         for request in requests
     }
+    # sorted, as the order of a set differs between runs
     return Compilation(_module.start(sorted(keys, key=repr)))
 
 
@@ -182,34 +221,39 @@ def compile_times() -> CompileTimes:
 
 
 def _key(entry: Entry, types: dict[str, np.dtype]) -> tuple[Any, ...]:
-    """Return what one compiled module is kept under: its file, its options, whether it is
-    cooperative.
+    """Return what one compiled module is kept under: its file, its compiler options, and whether
+    its kernels have barriers of the whole grid (cooperative launch).
     """
     return entry.file, options(entry, types), entry.is_cooperative
 
 
 class _Modules:
-    """Compiled kernel files: each is compiled once, by whichever thread comes first; the others
-    wait for it.
+    """Compiled kernel files (modules). Each is compiled once, by the thread that asks for it first;
+    other threads wait for it. A module is known by its key, which ``_key`` makes.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # for changes of the two attributes below
         self.cache_clear()
 
     def cache_clear(self) -> None:
-        """Forget all modules, and start the times again."""
-        self._promises: dict[tuple[Any, ...], Promise[Any]] = {}  # of modules, by ``_key``
+        """Forget all modules, and count times from 0 again. Functions of ``functools.cache`` have
+        this name, too.
+        """
+        self._promises: dict[tuple[Any, ...], Promise[Any]] = {}  # of modules, by key
         self._times = CompileTimes(0, 0.0, 0.0)
 
     def times(self) -> CompileTimes:
-        """Return what compiling has taken so far."""
+        """Return what compiling has taken so far in this process."""
         with self._lock:
             return self._times
 
     def __call__(self, file: Path, compiler_options: tuple[str, ...], is_cooperative: bool) -> Any:
-        """Return a module, compiled now unless it is; a call counts the time that it waits."""
-        # What is compiled already is returned without a lock and without a look at the device.
+        """Return the module of a kernel file, compiled now unless it is already. The time that the
+        call waits is added to the times.
+        """
+        # A module that is compiled is returned without a lock and without a look at the device,
+        # since this is called before each launch.
         key = file, compiler_options, is_cooperative
         promise = self._promises.get(key)
         if promise is not None and promise.is_given and promise.error is None:
@@ -224,15 +268,17 @@ class _Modules:
             self._add(waiting=time.perf_counter() - began)
 
     def start(self, keys: list[tuple[Any, ...]]) -> list[Promise[Any]]:
-        """Compile in threads what is not compiled."""
+        """Compile in threads the modules of these keys that are not compiled. Return a promise of
+        each, in the order of the keys.
+        """
         promises = [self._promise(key) for key in keys]
         missing = [promise for promise in promises if not promise.is_given]
         _uninterrupted.begin(missing, len(os.sched_getaffinity(0)))
         return promises
 
     def _promise(self, key: tuple[Any, ...]) -> Promise[Any]:
-        """Return the result of a compilation for the current device, as a promise; one that failed
-        is made again.
+        """Return a promise of the module of a key, compiled for the device that is current now. A
+        compilation that failed before is tried again.
         """
         compiled = functools.partial(self._compile, key, cp.cuda.runtime.getDevice())
         with self._lock:
@@ -242,23 +288,26 @@ class _Modules:
             return promise
 
     def _compile(self, key: tuple[Any, ...], device: int) -> Any:
-        """Compile a module for a device, or load it from CuPy's cache."""
+        """Compile the module of a key for a device, by its number, or load it from CuPy's cache.
+        Return CuPy's module, and add the time to the times.
+        """
         file, compiler_options, is_cooperative = key
         began = time.perf_counter()
         try:
-            cp.cuda.runtime.setDevice(device)  # threads begin with the first
+            cp.cuda.runtime.setDevice(device)  # a new thread begins with the first device
             code = file.read_text(encoding="utf-8")
             module = cp.RawModule(
                 code=code, options=compiler_options, enable_cooperative_groups=is_cooperative
             )
             with compiling():
-                module.compile()  # planning compiles; the first traversal must not
+                # CuPy would compile at the first launch, in the middle of a search
+                module.compile()
             return module
         finally:
             self._add(modules=1, compiling=time.perf_counter() - began)
 
     def _add(self, modules: int = 0, compiling: float = 0.0, waiting: float = 0.0) -> None:
-        """Add to the times."""
+        """Add a number of modules, and seconds, to the times."""
         with self._lock:
             before = self._times
             self._times = CompileTimes(

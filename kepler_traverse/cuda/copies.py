@@ -9,7 +9,7 @@ from . import cp
 
 
 def copy_array(array: Array) -> Array:
-    """Return a copy of a contiguous array."""
+    """Return a copy of a contiguous array, in memory of the current device."""
     copied = cp.empty(array.shape, array.dtype)
     copy_into(copied, array)
     return copied

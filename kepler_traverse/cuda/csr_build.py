@@ -34,9 +34,9 @@ from .launch import launch
 from .vertex_ids import renumber as renumber  # a part of protocols.CsrBackend
 
 BLOCK = 256
-PIECES = 16  # parts of the edges, which are sorted one after the other
+PIECES = 16  # parts of the edges, which are sorted one after the other to save memory
 MIN_PIECE = 1 << 16  # edges of a part; below it launches cost more than sorting
-SHIFTED_AT_ONCE = 1 << 20  # offsets
+SHIFTED_AT_ONCE = 1 << 20  # offsets that are summed, or moved, in one step
 
 _FILE = Path(__file__).parent / "kernels" / "csr_build.cu"
 _entry = make_entries(_FILE, BLOCK)
@@ -81,10 +81,14 @@ ENTRIES = (
 def assemble(
     src: Array, dst: Array, weight: Array | None, n_vertices: int, both_ways: bool = False
 ) -> tuple[Array, Array, Array | None, int, int]:
-    """Build the CSR of an edge list; see ``protocols.CsrBackend.assemble``.
+    """Build the CSR of an edge list, without self-loops and parallel edges.
 
-    Return offsets, targets and weights, and the numbers of self-loops and of parallel edges left
-    out.
+    ``src``, ``dst`` and ``weight``, which may be None, are CuPy arrays of shape (rows,); the first
+    two hold vertex numbers. ``both_ways`` also stores each edge from dst to src.
+
+    Return int64 offsets of shape (n_vertices + 1,); targets, ascending within an adjacency list;
+    weights, the smallest one of parallel edges, or None; the number of rows that are self-loops;
+    and the number of parallel edges that were merged, counted as they would have been stored.
     """
     # Kernels take contiguous arrays only.
     src = cp.ascontiguousarray(src)
@@ -102,6 +106,8 @@ def assemble(
     _degrees_to_offsets(offsets)
     total = int(offsets[-1])
 
+    # Write each edge into the adjacency list of its vertex, in any order. The offset of a vertex is
+    # the cursor of its list, and afterwards the end of the list.
     targets = cp.empty(total, src.dtype)
     weights = None if weight is None else cp.empty(total, weight.dtype)
     scattered = {
@@ -127,12 +133,14 @@ def assemble(
 
 
 def count_isolated(offsets: Array, targets: Array, directed: bool) -> int:
-    """Count the vertices without an edge: those that none leaves, and of a directed graph that none
-    enters. In an undirected graph each edge is stored at both ends.
+    """Return the number of vertices that no edge leaves and no edge enters.
+
+    ``offsets`` and ``targets`` are those of the CSR. In an undirected graph each edge is stored at
+    both ends, so that a vertex without an outgoing edge has no edge at all.
     """
     n_vertices = offsets.size - 1
     index = targets.dtype
-    is_target = None
+    is_target = None  # of a directed graph: by vertex, 1 if an edge enters it
     counter = cp.zeros(1, np.int64)
     if directed:
         is_target = cp.zeros(n_vertices, np.uint8)
@@ -150,11 +158,14 @@ def count_isolated(offsets: Array, targets: Array, directed: bool) -> int:
 def transpose(
     offsets: Array, targets: Array, weights: Array | None
 ) -> tuple[Array, Array, Array | None]:
-    """Return the CSR of the reversed edges: offsets, sources (ascending per vertex), weights or
-    None.
+    """Return the CSR of the reversed edges: offsets, sources and weights.
+
+    The arguments are those of a CSR without parallel edges; ``weights`` may be None, as may the
+    ones returned. ``sources`` has, by vertex, where the edges that lead to it begin, ascending.
     """
     types = _types(targets, weights)
     n_vertices = offsets.size - 1
+    # Count the edges that lead to each vertex.
     reverse_offsets = cp.zeros(offsets.size, np.int64)
     launch(
         kernel(_COUNT_TARGETS, *types),
@@ -183,26 +194,29 @@ def transpose(
 
 
 def _types(vertices: Array, weights: Array | None) -> tuple[np.dtype, np.dtype]:
-    """Return the types of vertices and weights for which kernels are compiled; without weights any."""
+    """Return the types of vertices and weights for which kernels are compiled. Without weights that
+    of weights does not matter.
+    """
     return vertices.dtype, np.dtype(np.float32) if weights is None else weights.dtype
 
 
 def _degrees_to_offsets(counts: Array) -> None:
-    """Turn degrees into offsets, in place, part by part: each begins with the last sum of the one
-    before.
+    """Replace counts by their cumulative sums, in place: degrees become offsets.
 
-    CuPy's cumsum would allocate a second array.
+    This is done part by part, because CuPy's cumsum of the whole array would allocate a second one.
     """
     for first in range(0, counts.size, SHIFTED_AT_ONCE):
         part = counts[first : first + SHIFTED_AT_ONCE]
-        if first:
+        if first:  # add the last sum of the part before to the first count of this part
             launch(kernel(_CARRY, np.int32), 1, (counts, np.int64(first)))
         copy_into(part, cp.cumsum(part))
 
 
 def _restore_offsets(offsets: Array) -> None:
-    """Restore offsets after a scatter, which has moved each one to the end of its adjacency list."""
-    # From behind, so that no part is overwritten before it is moved.
+    """Restore offsets, in place, after a scatter has moved each one to the end of its adjacency
+    list: where the next list begins. So each moves by one place, and the first becomes 0.
+    """
+    # From the end to the beginning, so that no part is overwritten before it is moved.
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
         copy_into(offsets[first + 1 : last + 1], copy_array(offsets[first:last]))
@@ -210,10 +224,11 @@ def _restore_offsets(offsets: Array) -> None:
 
 
 def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
-    """Sort each adjacency list by target and merge parallel edges, in place; return how many edges
-    are left.
+    """Sort each adjacency list by target and merge parallel edges, all in place. Return the number
+    of edges that are left.
 
-    The edges left move to the front of ``targets`` and ``weights``, and ``offsets`` follow.
+    These move to the front of ``targets`` and ``weights``, which may be None, and ``offsets`` are
+    changed to match.
     """
     if not targets.size:
         return 0
@@ -223,7 +238,7 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
     target_bits = max(1, (n_vertices - 1).bit_length())
     find_starts = kernel(_FIND_STARTS, *types)
     max_vertices = 1 << (63 - target_bits)
-    stored = 0
+    stored = 0  # edges of earlier parts that are left
     for first_vertex, last_vertex, first, last in _iter_parts(offsets, targets, max_vertices):
         # A key has the vertex of an edge, counted in the part, above its target.
         n_listed = last_vertex - first_vertex
@@ -271,7 +286,7 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
 
 
 def _sort_with_weights(keys: Array, weights: Array) -> tuple[Any, ...]:
-    """Return keys in ascending order, and their weights in the same order."""
+    """Return keys in ascending order, and the weights of their edges in the same order."""
     order = cp.argsort(keys)
     sorted_keys = cp.empty(keys.size, np.int64)
     sorted_weights = cp.empty(keys.size, weights.dtype)
@@ -281,9 +296,11 @@ def _sort_with_weights(keys: Array, weights: Array) -> tuple[Any, ...]:
 
 
 def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
-    """Return one key of each run of equal ones, and the smallest weight of the run.
+    """Return one key of each run of equal ones, and the smallest weight of each run.
 
-    ``weights`` and what is returned for them are None without weights.
+    ``keys``, int64, ascend; equal ones are parallel edges. ``weights`` are those of the same edges,
+    or None, and so is then what is returned for them. Without equal keys both are returned as they
+    are.
     """
     types = (np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
     size = np.int64(keys.size)
@@ -311,18 +328,21 @@ def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
 
 
 def lower_weights(edges: Array, weights: Array, first: int, lowest: Array) -> None:
-    """Lower entries of ``lowest`` to the keys of some weights, if these are smaller.
+    """Replace each entry of ``lowest`` by the smallest weight of its rows, if that is smaller.
 
-    ``edges``, int64, has a number for each weight: the weight of row i counts for the entry
-    ``edges[i] - first`` of ``lowest``, and below 0 for none. Keys are integers of the same order as
-    the weights, as ``kt::to_ordered`` makes them.
+    ``edges``, int64, and ``weights`` have an element per row. The weight of row i belongs to entry
+    ``edges[i] - first`` of ``lowest``, and to none if that is below 0. ``lowest`` holds keys:
+    integers in the order of the weights and of their width, as ``kt::to_ordered`` makes them,
+    because atomic minima on a GPU are of integers.
     """
     args = (edges, weights, np.int64(edges.size), np.int64(first), lowest)
     launch(kernel(_LOWER_WEIGHTS, np.int32, weights.dtype), edges.size, args)
 
 
 def decode_weights(lowest: Array, dtype: np.dtype) -> Array:
-    """Return weights of a type from integers of the same order, as ``kt::to_ordered`` makes them."""
+    """Return weights of a type from their keys: integers in the order of the weights, as
+    ``kt::to_ordered`` makes them.
+    """
     weights = cp.empty(lowest.size, dtype)
     launch(
         kernel(_DECODE_WEIGHTS, np.int32, dtype),
@@ -335,8 +355,8 @@ def decode_weights(lowest: Array, dtype: np.dtype) -> Array:
 def _iter_parts(
     offsets: Array, targets: Array, max_vertices: int
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (first vertex, end vertex, first edge, end edge) of parts, about 1 / PIECES of the
-    edges each.
+    """Yield (first vertex, end vertex, first edge, end edge) of parts of a CSR, of whole adjacency
+    lists and about 1 / PIECES of the edges each. No part has more than ``max_vertices`` vertices.
     """
     n_vertices = offsets.size - 1
     n_edges = targets.size
@@ -345,6 +365,7 @@ def _iter_parts(
     # the vertices whose lists contain these edges; each begins a part
     sources, _ = edges_at(offsets, targets, first_edges)
     vertices = sorted({0, n_vertices, *sources.tolist(), *range(0, n_vertices, max_vertices)})
-    edges = [int(offsets[vertex : vertex + 1].get()[0]) for vertex in vertices]  # few
+    # a copy to the host for each, as there are few
+    edges = [int(offsets[vertex : vertex + 1].get()[0]) for vertex in vertices]
     for i in range(len(vertices) - 1):
         yield vertices[i], vertices[i + 1], edges[i], edges[i + 1]

@@ -34,10 +34,11 @@ BINS = 128  # of a histogram at most
 TILE = 1 << 14  # distances that a block counts before it adds its counts to global memory
 LEVELS = 2048  # levels that are counted in shared memory
 LEVELS_AT_ONCE = 1 << 23  # levels of all sources that are counted at once: 64 MiB of counts
-# of a record of a source or a part of one: the sums of distances and of 1 / distance, vertices, the
-# keys of the smallest and of the largest distance, edges
+# 64-bit words of a record, which holds the statistics of a source, or of one of its reduction
+# blocks: the sums of distances and of 1 / distance, as the bits of float64; the number of vertices;
+# the keys of the smallest and of the largest distance, integers in the order of distances; edges
 _WORDS = 6
-_N_STATISTICS = 4  # per source
+_N_STATISTICS = 4  # numbers per source that ``summary_of_levels`` returns
 
 _FILE = Path(__file__).parent / "kernels" / "distance_stats.cu"
 _LEVELS_FILE = Path(__file__).parent / "kernels" / "hop_histograms.cu"
@@ -69,14 +70,21 @@ ENTRIES = (_REDUCE, _FOLD, _BINS, _HOPS, _LEVELS, _OF_LEVELS)
 
 
 def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
-    """Return columns of ``kepler_traverse.search.distance_stats.DistanceStats``.
+    """Return statistics of weighted distances, NumPy arrays with one number per source.
 
-    ``distance`` is of shape (k, n_vertices), ``offsets`` are those of the CSR, and ``limit`` is the
-    largest distance that counts, of the type of the distances.
+    ``distance`` is float32 or float64 of shape (k, n_vertices), infinite where unreached.
+    ``offsets`` are those of the CSR, and ``limit`` is the largest distance that counts, of the type
+    of the distances.
+
+    Return the number of vertices within the limit; their smallest and largest distance, inf and
+    -inf without a vertex; the sum of their distances, and of the reciprocals of those above 0; and
+    the number of edges of all reached vertices, also beyond the limit. These are the fields of
+    ``search.distance_stats.DistanceStats``.
     """
     k, n = distance.shape
     kind = distance.dtype
     size = _n_reduction_blocks(n)
+    # A record per reduction block of 1,024 vertices, which are then reduced to one per source.
     records = cp.empty((k, size, _WORDS), np.int64)
     args = {**_distance_arguments(distance, limit), "offsets": offsets, "records": records}
     launch(_kernel(_REDUCE, kind), k * size, args)
@@ -84,12 +92,14 @@ def statistics(distance: Array, offsets: Array, limit: Any) -> tuple[Any, ...]:
 
 
 def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
-    """Reduce records of shape (k, n_reduction_blocks, words), and return the columns of
-    ``statistics``.
+    """Reduce the records of the reduction blocks of each source to one, and return what
+    ``statistics`` does.
 
-    Records are int64, with the words that ``_WORDS`` counts. ``kind`` is the type of the distances.
+    ``records`` is int64 of shape (k, n_reduction_blocks, words), with the words that the comment at
+    ``_WORDS`` lists. ``kind`` is the type of the distances.
     """
     k, size, _ = records.shape
+    # Each launch reduces 1,024 records to one, in an order that fixes the bits of the sums.
     while size > 1:
         folded = cp.empty((k, _n_reduction_blocks(size), _WORDS), np.int64)
         launch(
@@ -121,10 +131,14 @@ def fold_records(records: Array, kind: np.dtype) -> tuple[Any, ...]:
 def bins(
     distance: Array, limit: Any, bins_per_unit: Array, before: Array, n_bins: int
 ) -> np.ndarray:
-    """Count the distances of each row in bins, int64 of shape (k, n_bins); see
-    ``search.distance_stats.count_bins``.
+    """Count the distances of each source in bins of equal width; return int64 of shape (k, n_bins),
+    NumPy.
+
+    ``distance`` has weighted distances of shape (k, n_vertices), of which those above ``limit`` do
+    not count. ``bins_per_unit``, float64, and ``before``, int64, are NumPy arrays of shape (k,): a
+    distance d is in bin ``floor(d * bins_per_unit) - before``. ``n_bins`` is 128 at most.
     """
-    # Per source two words: the bits of a float64, and the number of the first bin.
+    # Per source two words: the bits of a float64, and the number of bins before the first one.
     k, n = distance.shape
     scales = cp.asarray(np.stack([bins_per_unit.view(np.int64), before], axis=1))
     counts = cp.zeros((k, BINS), np.int64)
@@ -135,10 +149,15 @@ def bins(
 
 
 def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array, np.ndarray]]:
-    """Yield the counts of vertices at 0, 1, 2, ... hops, and of edges, for some rows at a time; see
-    ``search.distance_stats.count_levels``.
+    """Count the vertices at 0, 1, 2, ... hops from each source, up to ``limit``, None for none.
+
+    ``distance`` has hops, int8, int16 or int32, of shape (k, n_vertices), -1 where unreached.
+    ``offsets`` are those of the CSR. Yield for the next sources, as many as fit into bounded
+    memory: the counts, CuPy int64 of shape (n_sources, n_levels), and the number of edges of all
+    vertices that each of these sources reaches, NumPy int64 of shape (n_sources,).
     """
     k, n = distance.shape
+    # the largest hop count of each source, and the edges of the vertices that it reaches
     per_source = cp.zeros((k, 2), np.int64)
     launch(
         _kernel(_HOPS, distance.dtype),
@@ -167,8 +186,11 @@ def levels(distance: Array, offsets: Array, limit: Any) -> Iterator[tuple[Array,
 
 
 def summary_of_levels(counts: Array) -> np.ndarray:
-    """Return the vertices, the last level, the sum of hops and that of 1 / hops of each row of
-    counts, float64 of shape (k, 4); see ``search.distance_stats.summary_of_levels``.
+    """Return statistics of hops from counts of vertices per level: NumPy float64 of shape (k, 4).
+
+    ``counts`` has shape (k, n_levels): how many vertices are at 0, 1, 2, ... hops of each source.
+    The columns returned are the number of vertices, the last level that has one, the sum of their
+    hops, and the sum of 1 / hops of those above 0.
     """
     k, n_levels = counts.shape
     # A block reduces one source after the other in the same memory, which limits the number of
@@ -182,11 +204,12 @@ def summary_of_levels(counts: Array) -> np.ndarray:
 
 
 def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
-    """Return the bytes that statistics and histograms need while they are computed.
+    """Return the bytes of device memory that computing statistics and histograms needs.
 
-    For hops, and for each level of the sources that are counted at once: its count, the value that
-    is reduced, and bins of two of them. A search may have as many levels as the graph has vertices.
+    ``hops`` is whether distances are hops, and not weighted.
     """
+    # For hops 24 bytes per level of the sources that are counted at once: its count, the value that
+    # is reduced, and bins of two of them. A search may have as many levels as the graph vertices.
     if hops:
         return 24 * min(n_sources * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_sources
     blocks = _n_reduction_blocks(n_vertices)
@@ -194,15 +217,18 @@ def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
 
 
 def likely_kernels(hops: bool, weight_t: DTypeLike) -> list[Request]:
-    """Return requests for kernels for statistics of distances that are not known yet."""
+    """Return requests for the kernels that statistics are likely to need, so that they are compiled
+    before there are distances. ``hops`` is whether these are hops; else ``weight_t`` is their type.
+    """
     if hops:
         return [Request(_OF_LEVELS.variant(COUNT_BYTES=4)), Request(_OF_LEVELS)]
     return [Request(_REDUCE.variant(TILE=TILE), np.int32, weight_t)]
 
 
 def _kernel(entry: Entry, kind: np.dtype) -> Kernel:
-    """Return a kernel for distances of a type; all take the same constants, so that one file
-    serves.
+    """Return a kernel for distances of the type ``kind``: weighted if it is a float, else hops.
+
+    All kernels of a file take the same constants, so that the file is compiled once.
     """
     if kind.kind == "f":
         return kernel(entry.variant(TILE=TILE), np.int32, kind)
@@ -210,7 +236,10 @@ def _kernel(entry: Entry, kind: np.dtype) -> Kernel:
 
 
 def _distance_arguments(distance: Array, limit: Any) -> dict[str, Any]:
-    """Return arguments of kernels that read weighted distances."""
+    """Return the arguments, by name, that kernels have in common which read weighted distances of
+    shape (k, n_vertices), up to ``limit``.
+    """
+    # ``pitch`` is the number of elements from the distances of one source to those of the next
     memory, pitch = flatten_distances(distance)
     n_sources, n_vertices = map(np.int64, distance.shape)
     return {
@@ -223,11 +252,14 @@ def _distance_arguments(distance: Array, limit: Any) -> dict[str, Any]:
 
 
 def _hop_arguments(distance: Array) -> tuple[Any, ...]:
-    """Return the first arguments of kernels that read hops, or counts of levels."""
+    """Return the first arguments of kernels that read hops, or counts per level, one line per
+    source: the bytes, the elements from one line to the next, the elements of a line that count,
+    and the number of lines.
+    """
     memory, pitch = flatten_distances(distance)
     return memory.view(np.uint8), pitch, np.int64(distance.shape[1]), np.int64(len(distance))
 
 
 def _n_reduction_blocks(size: int) -> int:
-    """Return how many reduction blocks so many values have."""
+    """Return how many reduction blocks ``size`` values have: each has 1,024 of them."""
     return -(-size // PIECE)

@@ -1,5 +1,7 @@
 """Rows of an edge list and the stored edges that they became, on a GPU; the same as
 ``cpu.edge_rows``. See edge_rows.cu.
+
+A stored edge is a position in the ``targets`` of the CSR. Parallel rows became one stored edge.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from .kernel_spec import make_entries
 from .launch import launch
 
 BLOCK = 256
-ROWS_AT_ONCE = 1 << 24  # whose edges are int64, whatever type they are stored in
+# Rows of one launch. Kernels read and write the edges of rows as int64, so that arrays of another
+# type are converted, a part at a time to save memory.
+ROWS_AT_ONCE = 1 << 24
 
 _FILE = Path(__file__).parent / "kernels" / "edge_rows.cu"
 _entry = make_entries(_FILE, BLOCK)
@@ -28,8 +32,10 @@ ENTRIES = (_FIND, _FIRST)
 
 
 def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype) -> Array:
-    """Return the stored edge of each row of an edge list, -1 - src where there is none; see
-    ``protocols.EdgeRowsBackend``.
+    """Return the stored edge of each row of an edge list, of the type ``dtype``: its position in
+    ``targets``. It is -1 - src where there is none, as for a self-loop.
+
+    ``offsets`` and ``targets`` are the CSR, and ``src`` and ``dst`` the vertex numbers of the rows.
     """
     edges = cp.empty(src.size, dtype)
     src = cp.ascontiguousarray(src)
@@ -51,9 +57,13 @@ def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np
 
 
 def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Array:
-    """Return the smallest weight of the rows of each stored edge; see
-    ``protocols.EdgeRowsBackend``.
+    """Return the smallest weight of the rows of each stored edge, of shape (n_edges,).
+
+    ``edges`` are one or two arrays of shape (rows,) that have the stored edge of each row, negative
+    for none. ``weights`` has shape (rows,).
     """
+    # Weights are compared as integers of their width in the same order (keys), as atomic minima on
+    # a GPU are of integers.
     key_dtype = np.dtype(f"i{weights.dtype.itemsize}")
     lowest = cp.full(n_edges, np.iinfo(key_dtype).max, key_dtype)
     weights = cp.ascontiguousarray(weights)
@@ -65,8 +75,11 @@ def lowest_weights(edges: Iterable[Array], weights: Array, n_edges: int) -> Arra
 def rows_that_count(
     edges: Iterable[Array], weights: Array | None, stored: Array, n_edges: int, dtype: np.dtype
 ) -> Array:
-    """Return the first row of each stored edge that has its weight; see
-    ``protocols.EdgeRowsBackend``.
+    """Return the first row of each stored edge that has the edge's weight, of shape (n_edges,) and
+    the type ``dtype``; without ``weights`` the first row of all.
+
+    ``edges`` are one or two arrays of shape (rows,) that have the stored edge of each row, negative
+    for none. ``weights`` has shape (rows,), and ``stored`` the weight of each stored edge.
     """
     # The kernel lowers them: before, the largest number stands for no row.
     rows_of_edges = cp.full(n_edges, np.iinfo(np.int64).max, np.int64)
@@ -81,10 +94,11 @@ def rows_that_count(
 
 
 def _iter_parts(edges: Iterable[Array]) -> Iterator[Any]:
-    """Yield parts of all arrays: the first row, the slice of rows, and their edges as int64.
+    """Yield each part of the rows of each array: its first row, its slice of rows, and the stored
+    edges of these rows, int64.
 
-    Each array has the stored edge of each row: one for the edges there, and perhaps one for those
-    back, whose rows are the same.
+    Each array has the stored edge of each row. A second array is there if a row became two edges,
+    one from src to dst and one back.
     """
     for positions in edges:
         for first in range(0, positions.size, ROWS_AT_ONCE):

@@ -17,7 +17,8 @@ from .kernel_spec import make_entries
 from .launch import launch
 
 BLOCK = 256
-# partial sums, each of one thread: fixed, so that a sum has the same bits on every device
+# Partial sums of ``total``, each of one thread. Their number is fixed, so that a sum has the same
+# bits on every device.
 SUMS = 1 << 15
 
 _FILE = Path(__file__).parent / "kernels" / "edge_weights.cu"
@@ -32,14 +33,14 @@ ENTRIES = (_FROM_INTEGERS, _CHECK, _WITHOUT_NEGATIVE_ZEROS, _COUNT_NEGATIVE_LOOP
 
 
 def from_integers(integers: Array, dtype: np.dtype) -> Array:
-    """Return integers that a type holds exactly, in that type; they are below 2^63 in absolute
-    value.
+    """Return a copy of ``integers`` in the type ``dtype``, which must hold each exactly. They are
+    of any integer type, and below 2^63 in absolute value.
     """
     if integers.dtype == dtype:
         return copy_array(cp.ascontiguousarray(integers))
     integers = cp.ascontiguousarray(integers)
     weights = cp.empty(integers.size, dtype)
-    # as any_integer.cuh names it
+    # the type as kernels name it (any_integer.cuh): its size in bytes, negative if it is signed
     type_code = np.int32(-integers.itemsize if integers.dtype.kind == "i" else integers.itemsize)
     launch(
         kernel(_FROM_INTEGERS, np.int32, np.dtype(dtype)),
@@ -50,10 +51,11 @@ def from_integers(integers: Array, dtype: np.dtype) -> Array:
 
 
 def check(weights: Array) -> tuple[int, int, int]:
-    """Return the number of float weights that are not finite, the position of the first of them,
-    and the number of negative zeros.
+    """Return the number of float weights that are not finite; the position of the first of them,
+    2^63 - 1 if there is none; and the number of negative zeros.
     """
-    # The kernel lowers the position to the first; the largest number stands for none.
+    # A kernel's atomic minimum lowers the second to the first position; the largest number stands
+    # for none.
     findings = cp.asarray(np.array([0, np.iinfo(np.int64).max, 0]))
     launch(
         kernel(_CHECK, np.int32, weights.dtype),
@@ -82,8 +84,10 @@ def count_negative_loops(src: Array, dst: Array, weights: Array) -> int:
 
 
 def total(weights: Array) -> float:
-    """Return the sum in float64, the same in every run; infinite where float64 cannot hold it."""
-    # The host adds the partial sums up exactly, and rounds once.
+    """Return the sum of the weights in float64, with the same bits in every run and on every
+    device; infinite if float64 cannot hold it.
+    """
+    # Each thread makes one partial sum. The host adds these up exactly, and rounds once.
     sums = cp.empty(min(SUMS, weights.size), np.float64)
     args = (weights, np.int64(weights.size), np.int64(sums.size), sums)
     launch(kernel(_SUM, np.int32, weights.dtype), sums.size, args)
@@ -94,7 +98,7 @@ def total(weights: Array) -> float:
 
 
 def sample(weights: Array, step: int) -> np.ndarray:
-    """Return every ``step``-th weight, NumPy."""
+    """Return every ``step``-th weight from the first on, as a NumPy array."""
     samples = cp.empty(-(-weights.size // step), weights.dtype)
     args = (weights, np.int64(step), np.int64(samples.size), samples)
     launch(kernel(_SAMPLE, np.int32, weights.dtype), samples.size, args)

@@ -20,8 +20,8 @@ _PER_THREAD = 16  # distances, so that few blocks are launched
 
 
 def any_beyond(distance: Array, bound: int) -> bool:
-    """Return whether a finite distance has an absolute value of ``bound`` or more, so that rounding
-    may have changed it.
+    """Return whether any finite distance, of an array of any shape, has an absolute value of
+    ``bound`` or more, so that rounding may have changed it.
     """
     values = cp.ascontiguousarray(distance).ravel()
     kind = distance.dtype

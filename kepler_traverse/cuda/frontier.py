@@ -14,12 +14,23 @@ from . import cp
 
 
 class Frontier:
-    """Two queues of vertices and a few counters, allocated once.
+    """The vertices that a search expands next: two queues and a few counters, allocated once.
 
-    ``queue`` holds the ``size`` vertices of this level, ``next`` is memory for those of the next;
-    both have room for ``capacity`` vertices. As many vertices as the graph has are capacity enough,
-    because a vertex enters a queue at most once per level. ``counters``: int64, the size of
-    ``next``, and other numbers that a step counts.
+    A capacity of as many vertices as the graph has is enough, because a vertex enters a queue at
+    most once per level.
+
+    Attributes
+    ----------
+    capacity : int
+        Number of vertices that each queue can hold.
+    queue : CuPy array of shape (capacity,)
+        The vertex numbers of this level: its first ``size`` elements.
+    next : CuPy array of shape (capacity,)
+        Memory for the vertices of the next level, which kernels write.
+    size : int
+        Number of vertices of this level.
+    counters : CuPy int64 array of shape (n_counters,)
+        The number of vertices in ``next``, and other numbers that a step counts.
     """
 
     def __init__(self, capacity: int, dtype: DTypeLike, n_counters: int = 2):
@@ -28,18 +39,19 @@ class Frontier:
         self.next = cp.empty(capacity, dtype)
         self.size = 0
         self.counters = cp.zeros(n_counters, np.int64)
-        # Pinned memory, so that the copy neither blocks nor passes through a buffer of the driver.
+        # Where ``read_counters`` copies them. Pinned memory, so that the copy neither blocks nor
+        # passes through a buffer of the driver.
         self._host_counters = np.frombuffer(
             cp.cuda.alloc_pinned_memory(self.counters.nbytes), np.int64, n_counters
         )
 
     def start(self, source: int) -> None:
-        """Make one vertex the frontier."""
+        """Make one vertex, by its number, the frontier."""
         self.queue[0] = source
         self.size = 1
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arrays as kernels name them."""
+        """Return the arguments of kernels that are about the frontier, by the names of kernels."""
         capacity = np.int64(self.capacity)
         return {
             "frontier": self.queue,
@@ -58,7 +70,8 @@ class Frontier:
         return self._host_counters.tolist()
 
     def advance(self) -> int:
-        """Swap the queues and return the second counter.
+        """Make the next level the current one: read the counters and swap the queues. Return the
+        second counter, whose meaning is that of the kernel which wrote it.
 
         Raises
         ------
@@ -74,6 +87,6 @@ class Frontier:
         return second_counter
 
     def swap(self, size: int) -> None:
-        """Swap the queues; the one that becomes current holds that many vertices."""
+        """Swap the queues. The one that becomes ``queue`` holds ``size`` vertices."""
         self.queue, self.next = self.next, self.queue
         self.size = size

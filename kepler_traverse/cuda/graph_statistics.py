@@ -40,7 +40,9 @@ ENTRIES = (
 
 
 def degrees(offsets: Array) -> Array:
-    """Return the out-degree of every vertex, int64."""
+    """Return the out-degree of every vertex, CuPy int64. ``offsets`` are those of the CSR, here and
+    below.
+    """
     n_vertices = offsets.size - 1
     counts = cp.empty(n_vertices, np.int64)
     launch(kernel(_DEGREES, np.int32), n_vertices, (offsets, np.int64(n_vertices), counts))
@@ -56,16 +58,19 @@ def degree_statistics(offsets: Array) -> tuple[float, float, int]:
     launch(kernel(_DEGREE_SUMS, np.int32), n_vertices, (offsets, np.int64(n_vertices), sums))
     largest, low, high = sums.get().tolist()
     n_edges = int(offsets[-1:].get()[0])
-    # In integers, so that the deviation is rounded once: that of equal degrees is 0.
+    # The kernel adds up the lower 32 bits of the squares of degrees, and the bits above,
+    # separately: a square may exceed 64 bits. The rest is computed in integers, so that the
+    # deviation is rounded once: that of equal degrees is 0.
     squares = n_vertices * (low + (high << 32)) - n_edges * n_edges
     return n_edges / n_vertices, math.sqrt(squares) / n_vertices, largest
 
 
 def hub(offsets: Array) -> int:
-    """Return the first vertex of the highest degree."""
+    """Return the number of the first vertex that has the highest degree."""
     n_vertices = offsets.size - 1
     _, _, largest = degree_statistics(offsets)
-    first = cp.asarray(np.full(1, n_vertices, np.int64))  # the kernel lowers it
+    # a kernel's atomic minimum lowers it to the first vertex of this degree
+    first = cp.asarray(np.full(1, n_vertices, np.int64))
     launch(
         kernel(_FIRST_OF_DEGREE, np.int32),
         n_vertices,
@@ -75,7 +80,7 @@ def hub(offsets: Array) -> int:
 
 
 def degrees_at(offsets: Array, vertices: np.ndarray) -> np.ndarray:
-    """Return the out-degrees of some vertices, NumPy."""
+    """Return the out-degrees of the vertices with these numbers, NumPy int64, in their order."""
     counts = cp.empty(vertices.size, np.int64)
     sampled = (cp.asarray(vertices, np.int64), np.int64(vertices.size))
     launch(kernel(_DEGREES_AT, np.int32), vertices.size, (offsets, *sampled, counts))
@@ -85,8 +90,8 @@ def degrees_at(offsets: Array, vertices: np.ndarray) -> np.ndarray:
 def edges_at(
     offsets: Array, targets: Array, positions: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices that some edges leave and those that they enter, NumPy; edges are
-    positions.
+    """Return, for some edges of a CSR, the vertices that they leave and those that they enter,
+    NumPy int64. ``positions`` are those of the edges in ``targets``.
     """
     sources = cp.empty(positions.size, np.int64)
     ends = cp.empty(positions.size, np.int64)
@@ -104,8 +109,10 @@ def edges_at(
 
 
 def count_reached(offsets: Array, distance: Array, half: int) -> tuple[int, int, int]:
-    """Return the number of vertices that a search reached, of their edges, and of vertices at no
-    more than ``half`` hops.
+    """Return three numbers of a search: the vertices that it reached, the edges that leave them,
+    and the vertices that are reached by ``half`` hops or fewer.
+
+    ``distance`` has hops of shape (n_vertices,), -1 where unreached.
     """
     n_vertices = offsets.size - 1
     counts = cp.zeros(3, np.uint64)
@@ -116,8 +123,9 @@ def count_reached(offsets: Array, distance: Array, half: int) -> tuple[int, int,
 
 
 def max_hops(rows: Array) -> int:
-    """Return the largest of hop counts of shape (k, n), -1 if all are unreached; rows may be
-    farther apart than they are long.
+    """Return the largest of hop counts of shape (k, n), -1 if all are unreached (-1).
+
+    Rows need not follow each other closely: they may be a part of the columns of an array.
     """
     memory, pitch = flatten_distances(rows)
     largest = cp.asarray(np.full(1, -1, np.int32))
@@ -127,10 +135,13 @@ def max_hops(rows: Array) -> int:
 
 
 def hubs(offsets: Array, min_degree: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vertices of at least ``min_degree`` edges, ascending, and their degrees, NumPy."""
+    """Return the numbers of the vertices that at least ``min_degree`` edges leave, ascending, and
+    their degrees; both NumPy int64.
+    """
     n_vertices = offsets.size - 1
     n_edges = int(offsets[-1:].get()[0])
-    # (vertex, degree) in any order; no more vertices have so many edges
+    # Pairs (vertex, degree), in any order. More than ``n_edges // min_degree`` vertices cannot have
+    # so many edges.
     pairs = cp.empty(2 * (n_edges // min_degree), np.int64)
     counter = cp.zeros(1, np.int64)
     launch(
@@ -144,8 +155,11 @@ def hubs(offsets: Array, min_degree: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def chunks_of_hubs(offsets: Array, chunk: int) -> Array:
-    """Return the edge chunks of adjacency lists of at least ``chunk`` edges, as uint64 words: the
-    number of the chunk in its list in the upper half, and the vertex in the lower.
+    """Divide adjacency lists of at least ``chunk`` edges into edge chunks, slices of ``chunk``
+    edges of which the last may be shorter. Kernels visit the chunks of a list in parallel.
+
+    Return a CuPy uint64 array with a word per chunk: the number of the chunk in its list in the
+    upper 32 bits, and the vertex in the lower.
     """
     vertices, lengths = hubs(offsets, chunk)
     n_chunks = -(-lengths // chunk)

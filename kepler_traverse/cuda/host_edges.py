@@ -15,19 +15,21 @@ import numpy as np
 from .._arrays import Array, get_device, to_host
 from . import cp
 
-_AT_ONCE = 1 << 26  # elements that are copied at once from elsewhere
+_AT_ONCE = 1 << 26  # elements that ``pin`` copies at once
 
 
 @functools.cache
 def _pages_class(memory: Any) -> type:
-    """Return the class of pinned memory as CuPy takes it. It is made here, because a machine
-    without a GPU has no CuPy.
+    """Return the class of pinned host memory as CuPy takes it, a subclass of ``memory``.
+
+    ``memory`` is CuPy's class ``UnownedMemory``. The class is made here, on the first call, because
+    a machine without a GPU has no CuPy.
     """
 
     class HostPages(memory):
         """Pinned memory, which ``host`` shows as a NumPy array."""
 
-        host: np.ndarray
+        host: np.ndarray  # one-dimensional, of the type of the array that was pinned
 
     return HostPages
 
@@ -47,7 +49,7 @@ def pin(array: Array) -> Array:
     # CuPy's pool would round the size up to a power of two.
     pages = cp.cuda.PinnedMemory(max(array.nbytes, 1))
     host = np.frombuffer(cp.cuda.PinnedMemoryPointer(pages, 0), array.dtype, array.size)
-    flat = array.reshape(-1)  # the edges of rows have a line per direction
+    flat = array.reshape(-1)  # an array may have two dimensions, such as a row of each direction
     for first in range(0, array.size, _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
         if get_device(array) == "cuda":
@@ -65,14 +67,16 @@ def pin(array: Array) -> Array:
 
 
 def is_pinned(array: Array) -> bool:
-    """Return whether ``pin`` has made an array."""
+    """Return whether ``pin`` has made an array; False for None."""
     if array is None or get_device(array) != "cuda":
         return False
     return isinstance(array.data.mem, _pages_class(cp.cuda.UnownedMemory))
 
 
 def host_view(array: Array) -> np.ndarray:
-    """Return an array that ``pin`` has made as one of NumPy, without a copy; others as a copy."""
+    """Return an array as one of NumPy: one that ``pin`` has made without a copy, another one from a
+    GPU as a copy in host memory.
+    """
     if is_pinned(array):
         pages: np.ndarray = array.data.mem.host
         return pages.reshape(array.shape)

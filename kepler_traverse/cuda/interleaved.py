@@ -25,7 +25,9 @@ from .kernel_spec import WARP, Entry, make_entries
 from .launch import Named, launch, launch_blocks, max_grid, resident_threads
 
 BLOCK = 256
-TILE = 256  # words of a column of lines that a block turns into rows at once
+# 32-bit words of a column of lines that a thread block turns into a row at once: 256 sums of int32
+TILE = 256
+# the sum that stands for no path, by the type of sums
 UNREACHED = {np.dtype(np.int32): 2**30, np.dtype(np.int64): 2**62}
 _FILE = Path(__file__).parent / "kernels" / "interleaved.cu"
 _CONSTANTS = (
@@ -44,51 +46,64 @@ ENTRIES = (_TO_ROWS, _STATS, _WEIGHTS, _CHECK)
 
 
 def as_wide_as(kind: np.dtype) -> np.dtype:
-    """Return the float type that kernels of this module take for sums of an integer type."""
+    """Return the float type of the same width as an integer type.
+
+    Kernels of this module are compiled for it as ``weight_t``, and take as sums the integers of its
+    width.
+    """
     return np.dtype(f"f{kind.itemsize}")
 
 
 def words_per_thread(lanes: int, kind: np.dtype) -> int:
-    """Return how many 32-bit words of a line of ``lanes`` sums a thread reads: at most 4, so that
-    warps read whole lines.
+    """Return how many 32-bit words each thread reads at once of a line of ``lanes`` sums of the
+    type ``kind``: 1, 2 or 4, so that warps of 32 threads divide the line without a rest.
     """
     words = lanes * kind.itemsize // 4 // WARP
-    return math.gcd(words, 4)  # of int64, words are even, so that a thread reads whole sums
+    # For int64 the words are even, and so is the result: a thread reads whole sums.
+    return math.gcd(words, 4)
 
 
 def share_chunks(n_lines: int, lanes: int, kind: np.dtype) -> tuple[int, int]:
-    """Divide lines into work items of warps: return their number, and the chunks of a line per
-    item.
+    """Divide lines into work items, each for one warp. Return the number of items, and the number
+    of chunks of a line per item.
 
-    A chunk is what a warp reads at once. An item has as many as leave enough items to fill the
-    device.
+    A chunk is the part of a line that a warp reads at once. An item has as many chunks as possible,
+    as long as there are enough items to fill the device. Lines have ``lanes`` sums of the type
+    ``kind``.
     """
     n_chunks = lanes * kind.itemsize // (4 * WARP * words_per_thread(lanes, kind))
-    per_item = n_chunks & -n_chunks  # a power of two divides the number of chunks
+    per_item = n_chunks & -n_chunks  # the largest power of two that divides the number of chunks
     while per_item > 1 and n_lines * n_chunks // per_item < resident_threads() // WARP:
         per_item //= 2
     return n_lines * n_chunks // per_item, per_item
 
 
 class Scale(NamedTuple):
-    """What integer sums stand for."""
+    """What integer sums stand for: a distance is a sum times ``unit``."""
 
     unit: float  # a power of two, of which all distances are multiples
-    dtype: Any  # that of the graph's weights, in which distances are returned
-    # bound, highest: in units: sums from ``bound`` on are beyond the limit of the search, and
-    # ``highest`` is the largest sum that was found within it
-    bound: int
-    highest: int
+    dtype: Any  # float type of the graph's weights, in which distances are returned
+    bound: int  # sums from this on are beyond the limit of the search, or mean no path
+    highest: int  # the largest sum below ``bound`` that was found
 
 
 class InterleavedDistances:
-    """Distances from several sources to all vertices, interleaved; ``rows`` returns them as other
-    strategies do.
+    """Distances from several sources to all vertices, interleaved: a line of memory per vertex has
+    those from all sources. ``rows`` returns one row per source, as other strategies do.
 
-    ``lines``: int32 or int64 of shape (n_vertices, lanes), CuPy: sums as multiples of the unit of
-    ``scale``, and ``UNREACHED`` where there is no path; ``lanes`` is a multiple of 32. The sources
-    take the lanes from ``first`` on, in their order. As an array of rows, it has a ``shape`` of
-    sources and vertices, a ``size``, and the ``dtype`` of the rows.
+    Callers use it like an array of rows: ``shape`` is (n_sources, n_vertices), ``size`` the number
+    of distances, ``dtype`` the type of the rows, and an index selects sources.
+
+    Parameters
+    ----------
+    lines : CuPy array, int32 or int64 of shape (n_vertices, lanes)
+        Sums, which are distances in units, and ``UNREACHED`` where there is no path. ``lanes`` is a
+        multiple of 32.
+    n_sources : int
+    scale : Scale
+        The unit of the sums, and which sums are distances. Its fields are attributes, too.
+    first : int
+        The lane of the first source. Those of the others follow, in the order of the sources.
     """
 
     form = "interleaved"
@@ -112,11 +127,14 @@ class InterleavedDistances:
         self.size = n_sources * lines.shape[0]
 
     def __len__(self) -> int:
+        """Return the number of sources."""
         return self.shape[0]
 
     def __getitem__(self, i: int | slice) -> Any:
-        """Return the distances from one source as a row, or those from a range of sources,
-        interleaved.
+        """Return the distances from source ``i`` as a row, a CuPy array of shape (n_vertices,).
+
+        For a slice return those from a range of sources, interleaved and without a copy; with a
+        step other than 1, rows.
         """
         if isinstance(i, slice):
             begin, end, step = i.indices(len(self))
@@ -125,16 +143,19 @@ class InterleavedDistances:
             return InterleavedDistances(
                 self.lines, max(end - begin, 0), self.scale, self.first + begin
             )
+        # by ``range`` a negative index counts from the end, and one out of bounds is an IndexError
         return self[range(len(self))[i] : range(len(self))[i] + 1].rows()[0]
 
     def copy(self) -> Any:
-        """Return a copy, one row per source."""
+        """Return the distances in memory of their own, as rows: one per source."""
         return self.rows()
 
     def rows(self, columns: Any = None, out: Any = None) -> Any:
-        """Return distances of shape (k, n_columns), in memory of their own, or in ``out``.
+        """Return distances as rows, a CuPy array of shape (n_sources, n_columns), infinite where
+        there is no path or it is beyond the limit. It is ``out`` if that is given.
 
-        ``columns``: the vertex number of each column, an int64 array; by default all in order.
+        ``columns``, a CuPy int64 array, has the vertex number of each column; by default there is
+        one for each vertex, in order.
         """
         n_columns = self.shape[1] if columns is None else columns.size
         rows = out
@@ -149,31 +170,42 @@ class InterleavedDistances:
             "row_pitch": np.int64(n_columns),
             "rows": rows.reshape(-1).view(np.uint8),
         }
+        # a block converts a tile: TILE words of columns, for 32 sources
         tiles = -(-n_columns * self.lines.itemsize // (4 * TILE)) * -(-len(self) // WARP)
         launch_blocks(self._kernel(_TO_ROWS), min(tiles, max_grid(_TO_ROWS.block)), args)
         return rows
 
     def any_beyond(self, bound: int) -> bool:
-        """Return whether a distance has an absolute value of ``bound`` or more."""
+        """Return whether a distance is ``bound`` or more, so that rounding may have changed it.
+        Distances are not negative here.
+        """
         return bool(self.highest * self.unit >= bound)
 
     def bins(
         self, limit: Any, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
     ) -> np.ndarray:
-        """Count the distances of each source in bins; see ``search.distance_stats.count_bins``."""
+        """Count the distances of each source in bins of equal width; return NumPy int64 of shape
+        (n_sources, n_bins).
+
+        Distances above ``limit``, None for none, do not count. ``bins_per_unit``, float64, and
+        ``before``, int64, have a number per source: a distance d is in bin
+        ``floor(d * bins_per_unit) - before``.
+        """
         if limit is None:
             limit = math.inf
         bound = min(as_distance(limit, self.dtype), np.finfo(self.dtype).max)
         return bins(self.rows(), bound, bins_per_unit, before, n_bins)
 
     def stats(self, offsets: Any, limit: Any) -> tuple[Any, ...]:
-        """Return the columns of ``DistanceStats``; see ``cuda.distance_stats.statistics``.
+        """Return statistics of distances, NumPy arrays with one number per source: what
+        ``cuda.distance_stats.statistics`` returns, with the same bits.
 
-        ``offsets`` are those of the CSR, and ``limit`` is a distance, or None.
+        ``offsets`` are those of the CSR. Distances above ``limit`` do not count; None is no limit.
         """
         k, n = self.shape
         n_blocks = -(-n // PIECE)
         records = cp.empty((k, n_blocks, _WORDS), np.int64)
+        # the largest sum that counts
         largest = min(sums_up_to(limit, self.unit, self.lines.dtype), self.bound - 1)
         args = self._arguments() | {
             "n_vertices": np.int64(n),
@@ -185,12 +217,19 @@ class InterleavedDistances:
         return fold_records(records, self.dtype)
 
     def is_certified(self, reverse: Any, in_units: Any, sources: np.ndarray, limit: Any) -> bool:
-        """Return whether all distances obey the rules of a certificate. A check of rows finds out
-        which do not.
+        """Return whether all distances obey the rules of a certificate, which prove them right:
+        that of a source is 0, and another one is the smallest over the edges that lead to the
+        vertex.
 
-        ``reverse`` is the reverse graph, whose edges have the weights ``in_units``
-        (``EdgeWeights``). ``sources`` are vertex numbers, and the distances are complete up to
-        ``limit``.
+        ``reverse`` is the reverse graph, and ``in_units`` has the weights of its edges as
+        multiples of the unit (see ``EdgeWeights``). ``sources`` are vertex numbers, NumPy. The
+        distances are complete up to ``limit``. Which distances violate a rule is not said; a check
+        of rows finds that out.
+
+        Raises
+        ------
+        ValueError
+            The sources do not begin at lane 0, or weights and sums differ in type.
         """
         if self.first or self.lines.dtype != in_units.dtype:
             raise ValueError("certificates read whole lines, with sums of the type of the weights")
@@ -212,8 +251,8 @@ class InterleavedDistances:
         return not int(violations.get()[0])
 
     def _arguments(self) -> Named:
-        """Return what kernels of this module take, by name: of a ``ChainMap`` each takes what it
-        declares.
+        """Return arguments that kernels of this module take, by name. A launch takes from a
+        ``ChainMap`` those that the kernel declares.
         """
         return ChainMap(
             {
@@ -227,7 +266,9 @@ class InterleavedDistances:
         )
 
     def _kernel(self, entry: Entry, **constants: Any) -> Any:
-        """Return a kernel for the types of the distances and of the lines."""
+        """Return a kernel for the types of the distances and of the lines. ``constants`` are other
+        compile-time constants of it.
+        """
         return kernel(
             entry.variant(FLOAT_BYTES=self.dtype.itemsize, **constants),
             np.int32,
@@ -236,12 +277,24 @@ class InterleavedDistances:
 
 
 class EdgeWeights:
-    """The weights of a graph as multiples of a unit, int32 or int64, for certificates of
-    interleaved distances.
+    """The weights of a graph as multiples of a unit, for certificates of interleaved distances.
 
-    ``in_units``, of shape (n_edges,) and the type ``kind``, are those of the edges of the reverse
-    graph, which is made if it is not there yet. ``fits``: whether all weights are positive
-    multiples of the unit. Otherwise distances are certified as rows.
+    Parameters
+    ----------
+    graph : Graph
+        Its reverse graph is made if it is not there yet.
+    unit : float
+        A power of two.
+    kind : dtype
+        int32 or int64, the type of the sums.
+
+    Attributes
+    ----------
+    in_units : CuPy array of shape (n_edges,)
+        The weights of the edges of the reverse graph, divided by the unit, of the type ``kind``.
+    fits : bool
+        Whether all weights are positive multiples of the unit. If not, distances are certified as
+        rows, and ``in_units`` is not used.
     """
 
     def __init__(self, graph: Any, unit: float, kind: np.dtype):
@@ -261,9 +314,10 @@ class EdgeWeights:
 
 
 def sums_up_to(limit: Any, unit: float, kind: np.dtype) -> int:
-    """Return the largest sum, in units, that is a distance within a limit, or of all without one.
+    """Return the largest sum, in units, whose distance is within ``limit``. Without a limit, None
+    or infinite, return the largest sum that is a distance.
 
-    ``kind`` is the type of the sums, whose largest numbers stand for no path.
+    ``kind`` is the type of the sums. Those from ``UNREACHED`` on stand for no path.
     """
     largest = UNREACHED[np.dtype(kind)] - 1
     # Fractions, so that the quotient is not rounded up to the next sum.
@@ -273,7 +327,9 @@ def sums_up_to(limit: Any, unit: float, kind: np.dtype) -> int:
 
 
 def likely_kernels(kind: np.dtype, dtype: np.dtype) -> list[Request]:
-    """Return requests for the kernels of a plan whose lines have integers of a type."""
+    """Return requests for the kernels that a plan is likely to need whose lines have integers of
+    the type ``kind``, and whose rows have distances of the type ``dtype``.
+    """
     return [
         Request(_TO_ROWS.variant(FLOAT_BYTES=np.dtype(dtype).itemsize), np.int32, as_wide_as(kind))
     ]

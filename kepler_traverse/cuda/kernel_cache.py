@@ -41,6 +41,7 @@ def require_private_cache() -> None:
             f"{folder}: the folder of compiled kernels cannot be used: "
             f"{error.strerror}; set CUPY_CACHE_DIR to another"
         ) from None
+    # Owned by root or by this user, and writable by neither its group nor others.
     if status.st_uid not in (0, os.geteuid()) or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise DeviceError(
             f"{folder}: others can write to the folder of compiled kernels, and so run code on the GPU as you; "

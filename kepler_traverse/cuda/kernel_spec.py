@@ -21,6 +21,7 @@ OPEN_TYPES = ("vertex_t", "offset_t", "weight_t")
 
 # Types of struct fields whose C++ names differ from NumPy's.
 _NUMPY_NAMES = {"short": "int16", "signed char": "int8", "float": "float32", "double": "float64"}
+# A declaration of one value or pointer: its type, whether it is a pointer, and its name.
 _VALUE = (
     r"(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?:__restrict__ )?(?P<name>\w+)"
 )
@@ -39,11 +40,13 @@ class Argument:
     # a NumPy type name; one of ``OPEN_TYPES``; or ``ordered_t``, the integers of the width of
     # ``weight_t``
     kind: str
-    is_array: bool
+    is_array: bool  # whether it is a pointer to an array, and not a number
     is_optional: bool  # an array that may be None, for which the kernel gets a null pointer
 
     def dtype(self, types: dict[str, np.dtype]) -> np.dtype:
-        """Return the type of this argument once the open types are chosen."""
+        """Return the type of this argument, of an array that of its elements, where ``types`` has
+        the types that stand for the open ones, by name.
+        """
         if self.kind == "ordered_t":
             return np.dtype(f"i{types['weight_t'].itemsize}")
         if self.kind in OPEN_TYPES:
@@ -53,13 +56,14 @@ class Argument:
 
 @dataclass(frozen=True, eq=False)  # one object per entry point, compared and hashed by identity
 class Entry:
-    """An ``extern "C"`` kernel: its source file, the threads of a block and of a work item.
+    """A kernel of a file (``extern "C"``), as the host sees it: what a launch and a compilation
+    need to know of it.
 
-    Its arguments are read from the file when they are looked at first: importing a module reads no
-    kernel file.
+    Its arguments are read from the file when they are looked at first, so that importing a module
+    reads no kernel file.
     """
 
-    name: str
+    name: str  # of the C function
     file: Path  # the kernel file, which may have other entry points
     block: int  # threads of a block, compiled in as ``BLOCK``
     optional: str = ""  # names of parameters that may be None; fields of structs say so themselves
@@ -68,7 +72,7 @@ class Entry:
     launches_children: bool = False
     # whether it has barriers of the grid, which must then be resident at once
     is_cooperative: bool = False
-    # compile-time constants, with the values that ``variant`` may replace
+    # (name, value) of compile-time constants, macros for the compiler; ``variant`` changes values
     constants: tuple[tuple[str, int], ...] = ()
 
     @functools.cached_property
@@ -92,8 +96,9 @@ class Entry:
         return _read_kernel(self.file, self.name, self.optional)[0]
 
     def layout(self, types: dict[str, np.dtype]) -> np.dtype | None:
-        """Return the argument struct as a structured dtype of the C layout; None if the kernel
-        takes its arguments one by one.
+        """Return the struct that the kernel takes as a structured dtype of the C layout; None if
+        the kernel takes its arguments one by one. ``types`` has the types that stand for the open
+        ones.
         """
         if not self.argument_struct:
             return None
@@ -108,7 +113,11 @@ class Entry:
     def variant(
         self, *, block: int | None = None, launches_children: bool = False, **constants: int
     ) -> Entry:
-        """Return the same kernel compiled with other constants, or for another block."""
+        """Return the same kernel with other values of compile-time constants, or another number of
+        threads per block.
+
+        Constants that are not given keep their values. TypeError: the kernel has no such constant.
+        """
         known = dict(self.constants)
         unknown = constants.keys() - known.keys()
         if unknown:
@@ -120,18 +129,22 @@ class Entry:
 
 
 def make_entries(file: Path, block: int, **shared: Any) -> Callable[..., Entry]:
-    """Return ``entry(name, ...)``, which describes one of a file's kernels; keywords are attributes
-    of the entries.
+    """Return a function ``entry(name, **attributes)`` that makes an ``Entry`` of a kernel of this
+    file. ``block`` and the ``shared`` attributes are those of all, unless a call gives others.
     """
     return functools.partial(Entry, **{"file": file, "block": block, **shared})
 
 
 @functools.cache
 def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argument, ...]]:
-    """Return the type of the struct that a kernel takes, and its fields; or an empty string, and
-    the kernel's parameters.
+    """Read from its file what a kernel takes. Return the C++ type of its argument struct and the
+    fields of the struct, or an empty string and the kernel's parameters.
+
+    ``optional`` has the names of parameters that may be None, separated by spaces. ValueError: the
+    file has no such kernel, or declares something that the host cannot read.
     """
     text = file.read_text(encoding="utf-8")
+    # the text between the parentheses after the kernel's name
     kernel = re.search(rf'^extern "C" [^{{;]*?\b{name}\(([^)]*)\)', text, re.MULTILINE)
     if kernel is None:
         raise ValueError(f"{file.name} has no kernel {name}")
@@ -144,6 +157,7 @@ def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argum
             types[template[1]] = _classify(struct["type"], False, {})
         return struct["text"], tuple(_list_fields(file, text, struct["name"], types))
 
+    # Parameters one by one. These do not say themselves which of them may be None.
     where = f"{file.name}: not a parameter of {name}"
     optional_names = set(optional.split())
     arguments = []
@@ -178,11 +192,11 @@ def struct_layout(file: Path, struct: str) -> np.dtype:
 def _list_fields(
     file: Path, text: str, struct: str, types: dict[str, str], has_functions: bool = False
 ) -> Iterator[Argument]:
-    """Yield the fields of a struct, one per line; with ``has_functions``, those before the first
-    function.
+    """Yield the fields of a struct that a kernel file declares, one per line, in their order.
 
-    ``types`` has the type that a parameter of its template stands for, by the name of the
-    parameter.
+    ``text`` is that of the file. ``types`` has the type that a parameter of the struct's template
+    stands for, by the name of the parameter. With ``has_functions`` member functions may follow the
+    fields, and end them. ValueError: there is no such struct, or a line is no field.
     """
     body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
     if body is None:
@@ -198,10 +212,11 @@ def _list_fields(
 def _read_argument(
     pattern: re.Pattern[str], text: str, where: str, types: dict[str, str]
 ) -> Argument:
-    """Return an argument from the text that declares it.
+    """Return the argument that a piece of C++ declares, ``text``.
 
-    ``pattern`` is that of parameters or of fields, and ``types`` as in ``_list_fields``. ``where``
-    begins the ValueError for another text.
+    ``pattern`` matches parameters, or fields of structs. ``types`` has the type that a parameter of
+    the struct's template stands for, by its name. For a text that declares no argument raise a
+    ValueError that begins with ``where``.
     """
     value = pattern.fullmatch(text)
     kind = _classify(value["type"], bool(value["pointer"]), types) if value else ""
@@ -212,17 +227,23 @@ def _read_argument(
 
 
 def _classify(name: str, is_pointer: bool, types: dict[str, str]) -> str:
-    """Return the kind of an argument by its C++ type: a NumPy name, an open type, or "int64" for a
-    pointer to structs, which the host allocates as words.
+    """Return the kind of an argument whose C++ type is ``name``: the name of a NumPy type, or an
+    open type.
+
+    ``types`` has what parameters of a template stand for. A pointer to structs is "int64", as the
+    host allocates structs as 64-bit words.
     """
+    # structs alone have names that begin with a capital letter
     if is_pointer and name[0].isupper():
         return "int64"
     return types.get(name, _NUMPY_NAMES.get(name, name))
 
 
 def chosen_types(vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) -> dict[str, np.dtype]:
-    """Return the open types for a graph; ``weight_t`` does not matter to kernels that touch no
-    weight.
+    """Return the types that stand for those which kernel files leave open, by name.
+
+    ``vertex_t`` is the type of vertex numbers, and ``weight_t`` that of weights, which does not
+    matter to kernels that touch no weight. Offsets are int64.
     """
     return {
         "vertex_t": np.dtype(vertex_t),

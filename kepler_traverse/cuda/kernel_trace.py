@@ -12,7 +12,8 @@ import numpy as np
 
 from .._arrays import Array
 
-# In the order of the enumeration in trace.cuh.
+# What iterations do, by the number that kernels write: the order is that of the enumeration in
+# trace.cuh.
 ITERATIONS = (
     "cluster level",
     "push",
@@ -26,18 +27,17 @@ ITERATIONS = (
     "last pass",
     "end",
 )
-_FIELDS = 5
+_FIELDS = 5  # int64 words per record: time, kind, level, vertices and edges
 
 
 class Iteration(NamedTuple):
-    """An iteration of a search in one launch."""
+    """An iteration of a search in one launch: one pass of the loop inside its kernel."""
 
-    nanoseconds: int  # its beginning, after that of the first iteration
+    nanoseconds: int  # from the beginning of the first iteration to that of this one
     what: str  # its kind, one of ``ITERATIONS``
-    level: int  # or step
-    # vertices, edges: of its frontier
-    vertices: int
-    edges: int
+    level: int  # number of the level of a breadth-first search, or of the step of another one
+    vertices: int  # number of vertices of its frontier, which it expands
+    edges: int  # number of edges that leave them
 
 
 @dataclass(frozen=True)
@@ -54,20 +54,24 @@ class TracedSearch:
         return self.search(source)
 
     def iterations(self) -> list[Iteration]:
-        """Return the iterations of the last search."""
+        """Return the iterations of the last search, in their order; none without a trace."""
         if self.trace is None:
             return []
         return iterations(self.trace.get())
 
 
 def words(capacity: int) -> int:
-    """Return the length of the int64 array for so many iterations."""
+    """Return the length of the int64 array that holds the trace of up to ``capacity`` iterations: a
+    word for their number, and the words of each.
+    """
     return 1 + _FIELDS * capacity
 
 
 def iterations(trace: np.ndarray) -> list[Iteration]:
-    """Return the iterations of the last search from a copy of that array; times count from the
-    first.
+    """Return the iterations of the last search from a copy of its trace in host memory.
+
+    ``trace`` is the int64 array that a kernel has written: the number of iterations, and then the
+    words of each. Times count from the first iteration.
     """
     n_iterations = int(trace[0])
     table = trace[1 : words(n_iterations)].reshape(-1, _FIELDS).tolist()

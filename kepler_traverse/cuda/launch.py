@@ -27,7 +27,8 @@ MAX_CHILDREN = 2048
 
 _WHOLE_DEVICE = 100  # multiprocessors; a partition of a device (MIG) has fewer
 
-# Arguments by name, of which a kernel takes those that it declares. A plain dict has just these.
+# Arguments by name. Of a ``ChainMap`` a kernel takes those that it declares, and the others are no
+# error. A plain dict has exactly the declared ones, and a tuple has them in their order.
 Named = ChainMap[str, Any]
 Arguments = tuple[Any, ...] | dict[str, Any] | Named
 _NULL = np.uint64(0)  # a pointer argument of eight bytes
@@ -42,19 +43,27 @@ class ArgumentStruct(np.ndarray):
     """
 
     fields: np.ndarray  # the same memory with named fields, to change one of them
-    # The arrays whose addresses the struct holds, with the index of the field. They are kept alive
-    # by it.
+    # (index of the field, array) of the arrays whose addresses the struct holds, so that they live
+    # as long as it does
     arrays: tuple[tuple[int, object], ...]
 
 
 def launch(
     kernel: Kernel, work_items: int | np.integer, args: Arguments, *, shared_bytes: int = 0
 ) -> None:
-    """Run a kernel on the current stream over so many work items; for 0 there is no launch.
+    """Run a kernel on the current stream over a number of work items.
 
-    ``args``: CuPy arrays, contiguous, and NumPy scalars, each of the declared type; None for an
-    optional array. A dict has them by name, as does what ``named`` returns. ``shared_bytes``:
-    dynamic shared memory of a block.
+    Parameters
+    ----------
+    kernel : Kernel
+    work_items : int
+        The number of blocks follows from it. For 0 there is no launch.
+    args : tuple, dict or ChainMap
+        Contiguous CuPy arrays and NumPy scalars, each of the declared type; None for an optional
+        array. A tuple has them in the order of the declaration, a dict by name. A ChainMap, such as
+        ``named`` returns, may have other names, too.
+    shared_bytes : int
+        Dynamic shared memory of a block.
 
     Raises
     ------
@@ -66,21 +75,23 @@ def launch(
 
 
 def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes: int = 0) -> None:
-    """Run a kernel as ``launch`` does, with that many blocks."""
+    """Run a kernel as ``launch`` does, with a given number of blocks; for 0 there is no launch."""
     _run(kernel, blocks, check_arguments(kernel, args), shared_bytes)
 
 
 def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]:
-    """Check the arguments of a kernel that takes a struct once, for any number of launches: return
-    ``run(**changed)``.
+    """Check the arguments of a kernel once, for any number of launches with that many blocks. The
+    kernel must be one that takes a struct.
 
-    ``run(name=value)`` launches with other NumPy scalars, of the declared types, in place of those
-    of ``args``, whose arrays must stay where they are.
+    Return a function that launches it. ``run(name=value)`` launches with other NumPy scalars, of
+    the declared types, in place of those of ``args``, and later launches have them, too. The memory
+    of the arrays of ``args`` is read anew in each launch.
     """
     values = check_arguments(kernel, args)
     dtypes = _dtypes_by_name(kernel)
 
     def run(**changed: np.generic) -> None:
+        """Launch the kernel, with these scalars in place of earlier ones."""
         _change(kernel, dtypes, values[0].fields, changed)
         _run(kernel, blocks, values, 0)
 
@@ -88,14 +99,20 @@ def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]
 
 
 def _dtypes_by_name(kernel: Kernel) -> dict[str, np.dtype]:
-    """Return the types that a kernel declares, by the names of its arguments."""
+    """Return the types that a kernel's arguments must have, by their names."""
     return dict(zip(_list_names(kernel.entry), kernel.dtypes, strict=True))
 
 
 def _change(
     kernel: Kernel, dtypes: dict[str, np.dtype], fields: Any, changed: dict[str, np.generic]
 ) -> None:
-    """Set fields of a struct, which a launch copies, so that the next one may change it."""
+    """Set fields of a packed argument struct to other scalars. TypeError: one is not of the
+    declared type.
+
+    A launch copies the struct, so that it may be changed for the next launch while the kernel runs.
+    ``fields`` has, by name, an array of one element; ``dtypes`` has the declared types, and
+    ``changed`` the new values.
+    """
     for name, value in changed.items():
         if value.dtype != dtypes[name]:
             raise TypeError(
@@ -105,10 +122,10 @@ def _change(
 
 
 class PackedLaunches:
-    """Launches of a kernel that takes a struct, which is packed once per set of arrays.
+    """Launches of a kernel that takes a struct, which is packed once per set of arrays and reused.
 
     Packing takes longer than a launch, and a search alternates between few sets of arrays: the two
-    queues of a frontier make two.
+    queues of a frontier make two. ``shared_bytes`` is the dynamic shared memory of a block.
     """
 
     def __init__(self, kernel: Kernel, *, shared_bytes: int = 0):
@@ -125,7 +142,9 @@ class PackedLaunches:
         pack: Callable[[], Mapping[str, Any]],
         **changed: np.generic,
     ) -> None:
-        """Run the kernel over so many work items; otherwise as ``launch_blocks``."""
+        """Run the kernel over a number of work items, from which the number of blocks follows. The
+        other arguments are those of ``launch_blocks`` below.
+        """
         self.launch_blocks(blocks_for(self._kernel.entry, work_items), key, pack, **changed)
 
     def launch_blocks(
@@ -137,10 +156,17 @@ class PackedLaunches:
     ) -> None:
         """Run the kernel with that many blocks.
 
-        ``key`` names the set of arrays. ``pack()``, which is called once per key, returns the
-        arguments by name, except those in ``changed``, and others that the kernel does not take.
-        ``changed`` are NumPy scalars that differ between the launches with one key: the same names
-        each time, of the declared types.
+        Parameters
+        ----------
+        blocks : int
+        key : hashable
+            A name of the set of arrays that ``pack`` returns.
+        pack : callable
+            Called once per key. Returns the arguments by name, except those in ``changed``. It may
+            return others that the kernel does not take.
+        **changed : NumPy scalars
+            Arguments that differ between the launches with one key. They have the same names each
+            time, and the declared types.
 
         Raises
         ------
@@ -157,11 +183,12 @@ class PackedLaunches:
 
 
 def named(run: Any, graph: Any, **named_args: Any) -> Named:
-    """Return what kernels that take a struct may take, by name, of which each takes what its struct
-    declares.
+    """Return all arguments that kernels of a search may take, by name. A launch takes from them
+    those that the kernel's struct declares.
 
-    These are ``named_args``; the attributes of a run; the number of its ``target_vertices``; and
-    the arrays of a graph.
+    They are ``named_args``; the attributes of ``run``, an object that holds the arrays of a search;
+    its ``target_vertices``, the vertices that the search is to reach, and their number; and the
+    arrays of ``graph``. Of equal names the first in this order counts.
     """
     of_graph = {**graph_arguments(graph), "weights": graph.weights}
     return ChainMap(
@@ -170,7 +197,9 @@ def named(run: Any, graph: Any, **named_args: Any) -> Named:
 
 
 def graph_arguments(graph: Any) -> dict[str, Any]:
-    """Return the edges of a graph, and the number of its vertices, by the names of structs."""
+    """Return the CSR of a graph without its weights, and the number of its vertices, by the names
+    that kernels have for them.
+    """
     return {
         "offsets": graph.offsets,
         "targets": graph.targets,
@@ -179,8 +208,10 @@ def graph_arguments(graph: Any) -> dict[str, Any]:
 
 
 def target_arguments(vertices: Any) -> dict[str, Any]:
-    """Return the vertices that a search is to reach, an int64 array or None, and their number, by
-    the names of structs.
+    """Return the vertices that a search is to reach, and their number, by the names that kernels
+    have for them.
+
+    ``vertices`` is a CuPy int64 array of vertex numbers, or None if there are no such vertices.
     """
     return {
         "target_vertices": vertices,
@@ -189,8 +220,8 @@ def target_arguments(vertices: Any) -> dict[str, Any]:
 
 
 def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
-    """Return how many blocks of a kernel, each with so much dynamic shared memory, are resident on
-    the current device.
+    """Return how many blocks of a kernel the current device runs at once, if each has
+    ``shared_bytes`` of dynamic shared memory.
     """
     processors, _ = _device_size(cp.cuda.runtime.getDevice())
     _allow_shared_memory(kernel, shared_bytes)
@@ -200,13 +231,19 @@ def blocks_at_once(kernel: Kernel, shared_bytes: int = 0) -> int:
 
 
 def _allow_shared_memory(kernel: Kernel, shared_bytes: int) -> None:
-    """Set the attribute that a kernel needs for more dynamic shared memory than is free to all."""
+    """Set the attribute of a kernel that CUDA needs for blocks with much dynamic shared memory:
+    more than any kernel may have without it.
+    """
     if shared_bytes > _FREE_SHARED_BYTES:
         kernel.function.max_dynamic_shared_size_bytes = shared_bytes
 
 
 def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int) -> None:
-    """Launch a kernel with checked arguments, unless there is no block."""
+    """Launch a kernel on the current stream, unless there is no block.
+
+    ``values`` are the arguments as ``check_arguments`` returns them, and ``shared_bytes`` is the
+    dynamic shared memory of a block.
+    """
     _allow_shared_memory(kernel, shared_bytes)
     if blocks:
         kernel.function(
@@ -218,7 +255,12 @@ def _run(kernel: Kernel, blocks: int, values: tuple[Any, ...], shared_bytes: int
 
 
 def check_arguments(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
-    """Return the arguments as CuPy takes them, after their types are checked."""
+    """Check the arguments of a kernel and return them as CuPy takes them: one by one, or packed in
+    one struct if the kernel takes a struct.
+
+    ``args`` is described at ``launch``. TypeError: an argument is missing, or is not an array or a
+    scalar of the declared type.
+    """
     # Of a ``ChainMap`` the kernel takes what it declares; other names are no error there.
     declared = kernel.entry.arguments
     if isinstance(args, ChainMap):
@@ -250,7 +292,9 @@ def check_arguments(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
 
 
 def _in_order(entry: Entry, args: dict[str, Any]) -> tuple[Any, ...]:
-    """Return named arguments in the order of the declaration."""
+    """Return named arguments in the order in which a kernel declares them. TypeError: one is
+    missing, or the kernel has no argument of a name.
+    """
     names = _list_names(entry)
     if args.keys() != set(names):
         missing = set(names) - args.keys()
@@ -267,16 +311,19 @@ def _list_names(entry: Entry) -> tuple[str, ...]:
 
 
 def _make_struct(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
-    """Return a struct of these values, with the addresses of those that are arrays."""
+    """Return the argument struct that holds these values, one per field, and for an array its
+    address. ``layout`` is the struct as a structured dtype.
+    """
     arrays = tuple(
         (i, value) for i, value in enumerate(values) if not isinstance(value, np.generic)
     )
     words = values.copy()
     for i, array in arrays:
         words[i] = array.data.ptr
-    # A bytearray, so that fields can change. Packing is several times as fast as assigning to a
+    # A bytearray, as fields must be writable. Packing is several times as fast as assigning to a
     # structured array.
     fields = np.frombuffer(bytearray(_packer(layout).pack(*words)), layout)
+    # the same memory as one element without fields, which CuPy passes faster
     packed = fields.view(np.dtype((np.void, layout.itemsize))).view(ArgumentStruct)
     packed.fields = fields
     packed.arrays = arrays
@@ -285,41 +332,46 @@ def _make_struct(layout: np.dtype, values: list[Any]) -> ArgumentStruct:
 
 @functools.cache
 def _packer(layout: np.dtype) -> struct.Struct:
-    """Return what packs the fields of a layout, aligned as in C; ``0q`` pads the end, as 8 bytes
-    are the largest alignment.
+    """Return a ``struct.Struct`` that packs values as the fields of a layout, aligned as in C.
+
+    ``0q`` pads the end to a multiple of 8 bytes, the largest alignment of a field.
     """
     return struct.Struct("@" + "".join(layout[name].char for name in layout.names or ()) + "0q")
 
 
 def n_blocks(n_threads: int, block: int, largest: int) -> int:
-    """Return the blocks for so many threads, at most ``largest``."""
+    """Return the number of blocks of ``block`` threads for ``n_threads`` threads, ``largest`` at
+    most.
+    """
     return min(-(-n_threads // block), largest)
 
 
 def blocks_for(entry: Entry, work_items: int | np.integer) -> int:
-    """Return the blocks of a kernel for so many work items."""
+    """Return the number of blocks with which a kernel is launched over a number of work items: no
+    more than fill the current device ``WAVES`` times, as threads stride over the items.
+    """
     return n_blocks(int(work_items) * entry.item_threads, entry.block, max_grid(entry.block))
 
 
 def max_grid(block: int) -> int:
-    """Return how many blocks fill the current device WAVES times."""
+    """Return how many blocks of ``block`` threads fill the current device ``WAVES`` times."""
     processors, threads = _device_size(cp.cuda.runtime.getDevice())
     return WAVES * processors * max(1, threads // block)
 
 
 def resident_threads() -> int:
-    """Return how many threads are resident on the current device."""
+    """Return how many threads the current device runs at once."""
     processors, threads = _device_size(cp.cuda.runtime.getDevice())
     return processors * threads
 
 
 def max_cluster() -> int:
-    """Return the blocks of the largest cluster of the current device: 16, 8, or 1 if it has no
-    clusters.
+    """Return the largest number of blocks that the current device runs as one cluster, a group that
+    shares memory: 16, 8, or 1 if it has no clusters.
     """
     device = cp.cuda.runtime.getDevice()
     capability = int(cp.cuda.Device(device).compute_capability)
-    if capability < 90:
+    if capability < 90:  # clusters came with this generation
         return 1
     # More than 8 blocks need a processor group of as many multiprocessors, which whole data centre
     # devices have.
@@ -329,22 +381,20 @@ def max_cluster() -> int:
 
 
 def shared_memory() -> tuple[int, int]:
-    """Return the bytes of shared memory that a block of the current device may have, and that a
-    multiprocessor has.
+    """Return two numbers of bytes of shared memory: what one block may have on the current device,
+    and what one multiprocessor has for all its blocks.
     """
     return _shared_memory(cp.cuda.runtime.getDevice())
 
 
 def threads_per_multiprocessor() -> int:
-    """Return how many threads are resident on one multiprocessor of the current device."""
+    """Return how many threads one multiprocessor of the current device runs at once."""
     return _device_size(cp.cuda.runtime.getDevice())[1]
 
 
 @functools.cache
 def _shared_memory(device: int) -> tuple[int, int]:
-    """Return the bytes of shared memory that a block may have, and that a multiprocessor has, of a
-    device by its number.
-    """
+    """Return what ``shared_memory`` does, for a device by its number; it is asked for once."""
     attributes = cp.cuda.Device(device).attributes
     per_block = attributes["MaxSharedMemoryPerBlockOptin"]
     return per_block, attributes["MaxSharedMemoryPerMultiprocessor"]
@@ -352,6 +402,8 @@ def _shared_memory(device: int) -> tuple[int, int]:
 
 @functools.cache
 def _device_size(device: int) -> tuple[int, int]:
-    """Return the number of multiprocessors, and of threads that are resident on one of them."""
+    """Return the number of multiprocessors of a device, by its number, and of threads that each of
+    them runs at once.
+    """
     attributes = cp.cuda.Device(device).attributes
     return attributes["MultiProcessorCount"], attributes["MaxThreadsPerMultiProcessor"]

@@ -1,8 +1,10 @@
 """Searches on a GPU that touch only what they reach, one source per thread block; see
 short_search.cu.
 
-A search whose table is full is repeated with a larger one, the last of which holds all vertices.
-Rows come to host memory, where everything is computed of them: they are as short as the searches.
+A search keeps the vertices that it reaches in a hash table, of which there are several sizes
+(tiers). A search whose table is full is repeated with a larger one, the last of which holds all
+vertices. The result of a search is a row: its vertices, ascending, and their distances. Rows come
+to host memory, where all results are computed from them: they are as short as the searches.
 """
 
 from __future__ import annotations
@@ -25,8 +27,9 @@ _SEARCH = Entry("short_search_block", _FILE, WARP, constants=_CONSTANTS)
 _GATHER = Entry("short_search_gather_warp", _FILE, WARP, item_threads=WARP, constants=_CONSTANTS)
 ENTRIES = (_SEARCH, _GATHER)
 MAX_TABLE_BYTES = 1 << 29  # of all tables in global memory
-_TABLE_IS_FULL = -1
-_NO_CAPACITY = -2
+# What the kernel writes in place of the begin of a row that it has not stored:
+_TABLE_IS_FULL = -1  # the search reached too many vertices for its table
+_NO_CAPACITY = -2  # the memory for all rows was used up
 _MAX_LOG_CAPACITY = 30  # of the largest table
 _VERTICES = 64  # vertices per source, before a search has shown how many there are
 _SMALL_LOG_CAPACITY = 17  # of the first table in global memory, which most searches fit into
@@ -49,8 +52,8 @@ class Rows(NamedTuple):
     """What several searches reach: NumPy arrays, one row after the other."""
 
     sizes: np.ndarray  # int64 array of shape (k,): vertices that each search reaches
-    # array of shape (k,), of the type of distances: distance up to which each row is complete: the
-    # limit, or less if a search has settled its targets.
+    # Array of shape (k,), of the type of distances: the distance up to which each row is complete.
+    # It is the limit, or less if a search has reached its targets before.
     stops: np.ndarray
     vertices: np.ndarray  # int32 array of the sum of sizes: vertex numbers, ascending in each row
     distance: np.ndarray  # array of the same length: the distance of each, of the type of distances
@@ -60,10 +63,21 @@ class ShortSearches:
     """The searches of a plan, in a graph on a GPU with 32-bit vertex numbers and without negative
     weights.
 
-    ``weights``, of the type ``kind`` of distances, are None for hops. ``goals`` are the arrays of
-    ``cpu.short_search.Goals``, at the nearest of which searches end; all are empty where there are
-    none. A plan remembers from its searches with which tier, and with how much memory for rows, the
+    It remembers from its searches with which tier of tables, and with how much memory for rows, the
     next ones should begin.
+
+    Parameters
+    ----------
+    graph : Graph
+    weights : CuPy array of shape (n_edges,) or None
+        Weights of the type of distances; None to count hops.
+    kind : dtype
+        Type of distances: int32 for hops, else float32 or float64.
+    goals : tuple of three NumPy int32 arrays
+        Groups of vertices. A search ends when it has reached as many of the nearest vertices of
+        each group as the group needs. The arrays say, of shape (n_vertices + 1,), where the groups
+        of each vertex begin in the second array; the numbers of groups; and, of shape (n_groups,),
+        how many vertices each needs. All are empty if searches have no such end.
     """
 
     def __init__(self, graph: Any, weights: Array, kind: np.dtype, goals: tuple[np.ndarray, ...]):
@@ -74,7 +88,8 @@ class ShortSearches:
         self._goals: dict[str, Any] = {"n_groups": np.int32(n_groups)}
         for name, array in zip(("first_group", "groups", "needs"), goals, strict=True):
             self._goals[name] = cp.asarray(array) if n_groups else None
-        # Distances are compared as integers of their width: their order is the same.
+        # Kernels handle distances as integers of their width (keys). As no distance is negative,
+        # the order of the bits of floats is that of the floats.
         self._key_dtype = np.dtype(f"i{self._kind.itemsize}")
 
         # The last table has two slots per vertex of the graph, or as many as may be.
@@ -95,13 +110,27 @@ class ShortSearches:
         list_of: np.ndarray,
         tiers: int | None = None,
     ) -> Rows | None:
-        """Search from several vertices; with few tiers return None where these do not suffice.
+        """Search from several vertices.
 
-        ``limits``: of the type of distances; vertices that are farther are not reached, and a
-        source with one below 0 is not searched from. ``lists``, int64, has the vertex numbers of
-        the targets of all sources. ``list_of``, int64 of shape (k, 2), says where in it those of
-        each source begin and end. ``tiers`` is the number of tiers that may be tried, by default
-        all.
+        Parameters
+        ----------
+        sources : int64 array of shape (k,)
+            Vertex numbers.
+        limits : array of shape (k,), of the type of distances
+            Vertices that are farther are not reached. A source whose limit is below 0 is not
+            searched from, and its row is empty.
+        lists : int64 array
+            Vertex numbers of the targets of all sources. A search ends once all its targets are
+            reached.
+        list_of : int64 array of shape (k, 2)
+            Where in ``lists`` the targets of each source begin and end.
+        tiers : int, optional
+            How many sizes of tables may be tried, from the smallest on; by default all.
+
+        Returns
+        -------
+        Rows or None
+            None if a search reaches more vertices than the tables of these tiers hold.
 
         Raises
         ------
@@ -109,13 +138,13 @@ class ShortSearches:
             A search reaches more vertices than the largest table holds.
         """
         k = sources.size
-        sizes = np.zeros(k, np.int64)
-        stops = limits.copy()
+        sizes = np.zeros(k, np.int64)  # number of vertices of each row
+        stops = limits.copy()  # distance up to which each row is complete
         positions_left = np.arange(k)  # in ``sources``: those whose tables have been full so far
-        parts = []
+        parts = []  # (positions in ``sources``, arrays of a launch with their rows)
 
-        # The kernel takes no infinite limit; where it has stopped at the largest number, the limit
-        # is that of the caller.
+        # The kernel takes no infinite limit. For a search that stops at the largest finite number
+        # in place of one, the limit of the caller is returned.
         if self._kind.kind == "i":
             finite = np.iinfo(self._kind).max
         else:
@@ -127,6 +156,7 @@ class ShortSearches:
         }
         targets = cp.asarray(lists) if lists.size else None
 
+        # Each tier searches from the sources that were too large for the tiers before it.
         for number in range(self._first_tier, len(self._tiers[:tiers])):
             positions_left, searched = self._search_tier(
                 self._tiers[number], per_source, targets, positions_left
@@ -142,7 +172,7 @@ class ShortSearches:
                 )
             if not positions_left.size:
                 break
-            # The next sources begin with the tier after this one, if most were too large for it.
+            # If most sources were too large for this tier, later calls begin with the next one.
             self._first_tier = number + (2 * positions_left.size > k)
         if positions_left.size and tiers is None:
             raise CapacityError(
@@ -176,7 +206,7 @@ class ShortSearches:
             arguments = {name: cp.asarray(each[positions]) for name, each in per_source.items()}
             arrays = self._launch(tier, arguments, targets, capacity)
 
-            # A row begins at 0 or later, or has one of two marks in place of that.
+            # A row begins at 0 or later; a negative number says why it is not stored.
             begins = _copy_to_host(arrays["begins"])
             if begins.min() >= 0:
                 searched.append((positions, arrays))
@@ -189,7 +219,8 @@ class ShortSearches:
             }
             searched.append((positions[searched_here], arrays | chosen))
             full.append(positions[begins == _TABLE_IS_FULL])
-            # The rest is searched again, with as much memory as all rows would have needed.
+            # The others are searched again, with as much memory as all rows of this launch would
+            # have needed.
             positions = positions[begins == _NO_CAPACITY]
             capacity = int(arrays["used"].get()[0])
         return np.concatenate([*full, positions]), searched
@@ -197,16 +228,23 @@ class ShortSearches:
     def _launch(
         self, tier: Tier, per_source: dict[str, Array], targets: Array | None, capacity: int
     ) -> dict[str, Any]:
-        """Search from some sources, and return the arguments of the kernel with what it writes.
+        """Search from some sources with tables of one tier. Return the arguments of the kernel by
+        name, among them the CuPy arrays that it writes.
 
-        That is, per source, ``begins`` and ``sizes`` of its rows int64, and where it stopped,
-        ``stops``; of all rows ``vertices`` int32 and ``distances``, ``capacity`` each; and
-        ``used``, how many of them were needed.
+        ``per_source`` has the arguments with an entry per source, and ``targets`` the target
+        vertices of all sources, None without any. ``capacity`` is the number of vertices that all
+        rows together may have.
+
+        The kernel writes, per source, ``begins`` and ``sizes``, int64: where its row begins and
+        how many vertices it has; and ``stops``: the distance up to which it is complete, as a key.
+        Of all rows it writes ``vertices``, int32, and ``distances``, as keys; and ``used``: how
+        many vertices all rows have, which may be more than the capacity.
         """
         search = self._kernel(_SEARCH, tier)
         k = per_source["sources"].size
         table_bytes = self._table_bytes(tier)
         shared = table_bytes if tier.in_shared else 0
+        # Each block takes one source after the other, with one table.
         blocks = min(k, blocks_at_once(search, shared))
         if not tier.in_shared:
             blocks = max(1, min(blocks, MAX_TABLE_BYTES // table_bytes))
@@ -232,8 +270,9 @@ class ShortSearches:
         return args
 
     def _table_bytes(self, tier: Tier) -> int:
-        """Return the bytes of a table: what a slot takes, and two marks of each."""
+        """Return the bytes of the table of a search in one tier."""
         capacity = 1 << tier.log_capacity
+        # two bits per slot, in words of 32 bits: whether it is queued, in even and in odd rounds
         marks = 8 * (-(-capacity // 32))
         size = capacity * bytes_per_slot(self._kind.itemsize, tier.in_shared) + marks + 4
         return -(-size // 8) * 8  # so that the next table is aligned
@@ -241,7 +280,9 @@ class ShortSearches:
     def _gather_rows(self, sizes: np.ndarray, stops: np.ndarray, parts: list[Any]) -> Rows:
         """Copy rows into the order of the sources, and to host memory.
 
-        ``parts`` are positions of sources, and the arrays of ``_launch`` with their rows.
+        ``sizes`` has the number of vertices of each row, and ``stops`` the distance up to which it
+        is complete, both in the order of the sources. ``parts`` has, by launch, the positions of
+        its sources, and the arrays that ``_launch`` returned with their rows.
         """
         ends = np.cumsum(sizes)  # of the rows, in the order of the sources
         total = int(ends[-1]) if ends.size else 0
@@ -261,37 +302,41 @@ class ShortSearches:
         )
 
     def _kernel(self, entry: Entry, tier: Tier) -> Kernel:
-        """Return a kernel for the type of distances."""
+        """Return the kernel of an entry point for tables of a tier and for the type of distances."""
         return kernel(*_request(entry, tier, self._kind))
 
 
 def bytes_per_slot(width: int, in_shared: bool) -> int:
-    """Return the bytes of a distance of this width, of a vertex, and of a place in three lists of
-    slots.
+    """Return the bytes that a table needs per slot: a distance of ``width`` bytes, a vertex number,
+    and a place in each of three lists of slots. A table in shared memory is so small that the
+    number of a slot takes 2 bytes.
     """
     return width + 4 + 3 * (2 if in_shared else 4)
 
 
 def likely_kernels(kind: np.dtype) -> list[Request]:
-    """Return the kernels of searches with distances of this type, except those for tables in global
-    memory.
+    """Return requests for the kernels that searches with distances of this type are likely to need:
+    those of the two smallest tiers.
     """
     return [_request(_SEARCH, tier, kind) for tier in IN_SHARED[:2]]
 
 
 def _request(entry: Entry, tier: Tier, kind: np.dtype) -> Request:
-    """Return a request for a kernel of a tier."""
+    """Return a request for the kernel of an entry point for tables of a tier and distances of the
+    type ``kind``, which is an integer type for hops.
+    """
     hops = int(kind.kind == "i")
     variant = entry.variant(block=tier.block, IN_SHARED=int(tier.in_shared), HOPS=hops)
     return Request(variant, np.int32, np.float32 if hops else kind)
 
 
 def _copy_to_host(array: Array) -> np.ndarray:
-    """Copy to memory that the device writes directly.
+    """Return a copy of a CuPy array in pinned host memory, which the device writes directly.
 
     CuPy keeps such memory for the next copy of the same size, so sizes are rounded up to few
     different ones.
     """
+    # a power of two that is at least an eighth of the size
     unit = 1 << max(array.nbytes.bit_length() - 3, 0)
     on_host = np.frombuffer(
         cp.cuda.alloc_pinned_memory(max(-(-array.nbytes // unit) * unit, 1)),

@@ -1,4 +1,7 @@
-"""Vertex ids to vertex numbers on a GPU; see vertex_ids.cu."""
+"""Integer vertex ids of users to vertex numbers, which run from 0, on a GPU; see vertex_ids.cu.
+
+The number of an id is its rank among all ids.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +33,13 @@ ENTRIES = (_MARK, _COUNT, _FLAGS, _LIST, _NUMBER, _FLAG_FIRST, _TAKE_FIRST, _SEA
 
 
 def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]:
-    """Replace ids by their ranks; see ``protocols.CsrBackend.renumber``.
+    """Replace integer ids by their ranks among all ids of all columns: their vertex numbers.
 
-    Return the ids, ascending and without duplicates, and the ranks of each column.
+    ``columns`` are CuPy arrays of any integer types, such as the two ends of edges. Return the ids,
+    ascending and without duplicates, and for each column an array of the ranks of its ids, of the
+    type ``dtype``.
     """
+    # One type that holds the ids of all columns.
     kind = np.result_type(*(column.dtype for column in columns))
     columns = [cp.ascontiguousarray(column.astype(kind, copy=False)) for column in columns]
     occupied = [column for column in columns if column.size]
@@ -47,6 +53,7 @@ def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]
     n_ids = sum(column.size for column in columns)
     if span <= 4 * n_ids + 1024 and lowest + span <= np.iinfo(np.int64).max:
         return _renumber_by_table(columns, dtype, kind, lowest, span)
+    # Else sort. Each column without its duplicates first, so that less is sorted at once.
     ids = _sort_distinct(_concatenate([_sort_distinct(column) for column in occupied]))
     return ids, [_number_by_search(column, ids, dtype) for column in columns]
 
@@ -54,8 +61,13 @@ def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]
 def _renumber_by_table(
     columns: list[Array], dtype: np.dtype, kind: np.dtype, lowest: int, span: int
 ) -> tuple[Array, list[Array]]:
-    """Rank ids that fill at least a part of their range by a table over the range."""
-    present = cp.zeros(span, np.uint8)
+    """Return what ``renumber`` does, by a table over all integers from the lowest id to the
+    highest.
+
+    ``kind`` is the type of the ids, ``lowest`` the lowest id, and ``span`` the number of integers
+    in the table.
+    """
+    present = cp.zeros(span, np.uint8)  # 1 for an integer that is an id
     counter = cp.zeros(1, np.int64)
     first = np.int64(lowest)
     for column in columns:
@@ -63,7 +75,8 @@ def _renumber_by_table(
     launch(kernel(_COUNT, dtype), span, (present, np.int64(span), counter))
     n_ids = int(counter.get()[0])
 
-    # The rank of an id is its number, counted from 1; without gaps it follows from the id.
+    # By integer of the table, how many ids are not above it. An id has a vertex number 1 less.
+    # Without gaps the number is the distance from the lowest id, and no ranks are needed.
     ranks = None
     if n_ids < span:
         flags = cp.empty(span, dtype)
@@ -80,10 +93,11 @@ def _renumber_by_table(
 
 
 def _number_by_table(column: Array, lowest: np.int64, ranks: Array, dtype: np.dtype) -> Array:
-    """Return the vertex numbers of ids.
+    """Return the vertex numbers of the ids of a column, of the type ``dtype``.
 
-    ``ranks`` has, for each number from the lowest id on, how many ids are not above it: 1 more than
-    the vertex number. It is None if all numbers are ids, so that numbers follow from the ids alone.
+    ``ranks`` has, for each integer from ``lowest``, the lowest id, on, how many ids are not above
+    it: 1 more than the vertex number. It is None if all these integers are ids, so that numbers
+    follow from the ids alone.
     """
     numbers = cp.empty(column.size, dtype)
     launch(kernel(_NUMBER, dtype), column.size, (*_id_arguments(column), lowest, ranks, numbers))
@@ -91,7 +105,9 @@ def _number_by_table(column: Array, lowest: np.int64, ranks: Array, dtype: np.dt
 
 
 def _number_by_search(column: Array, ids: Array, dtype: np.dtype) -> Array:
-    """Return the vertex numbers of ids: their positions in a sorted array that holds all of them."""
+    """Return the vertex numbers of the ids of a column, of the type ``dtype``: their positions in
+    ``ids``, which holds all ids, ascending.
+    """
     numbers = cp.empty(column.size, dtype)
     table = (ids.view(np.uint8), np.int64(ids.size))
     launch(kernel(_SEARCH, dtype), column.size, (*_id_arguments(column), *table, numbers))
@@ -99,12 +115,13 @@ def _number_by_search(column: Array, ids: Array, dtype: np.dtype) -> Array:
 
 
 def _sort_distinct(values: Array) -> Array:
-    """Return values in ascending order, without duplicates; there is at least one."""
+    """Return integers in ascending order, without duplicates; there must be at least one."""
     ordered = cp.sort(values)
+    # 1 for the first of equal values: the sum of the flags up to it is its place, counted from 1
     flags = cp.empty(ordered.size, np.int64)
     launch(kernel(_FLAG_FIRST, np.int32), ordered.size, (*_id_arguments(ordered), flags))
     places = cp.cumsum(flags)
-    del flags
+    del flags  # to free its memory before the result is allocated
     distinct = cp.empty(int(places[-1:].get()[0]), values.dtype)
     memory, size, kind = _id_arguments(ordered)
     launch(
@@ -116,7 +133,10 @@ def _sort_distinct(values: Array) -> Array:
 
 
 def _concatenate(arrays: list[Array]) -> Array:
-    """Return arrays of one type, one after the other."""
+    """Return the elements of arrays of one type in one array, one array after the other.
+
+    CuPy's ``concatenate`` compiles a kernel, and copying memory does not.
+    """
     joined = cp.empty(sum(array.size for array in arrays), arrays[0].dtype)
     begin = 0
     for array in arrays:
@@ -126,12 +146,14 @@ def _concatenate(arrays: list[Array]) -> Array:
 
 
 def _id_arguments(column: Array) -> tuple[Any, ...]:
-    """Return an array of any integer type as kernels take it: its bytes, its size and the code of
-    its type.
+    """Return the three arguments by which kernels take an array of any integer type: its bytes, its
+    number of elements, and the code of its type.
     """
     return column.view(np.uint8), np.int64(column.size), _type_code(column.dtype)
 
 
 def _type_code(kind: np.dtype) -> np.int32:
-    """Return the type as any_integer.cuh names it: its size in bytes, negative if it is signed."""
+    """Return the code of an integer type by which kernels know it (any_integer.cuh): its size in
+    bytes, negative if it is signed.
+    """
     return np.int32(-kind.itemsize if kind.kind == "i" else kind.itemsize)

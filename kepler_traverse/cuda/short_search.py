@@ -302,7 +302,7 @@ class ShortSearches:
         )
 
     def _kernel(self, entry: Entry, tier: Tier) -> Kernel:
-        """Return the kernel of an entry point for tables of a tier and for the type of distances."""
+        """Return the kernel of an entry point for tables of a tier and the type of distances."""
         return kernel(*_request(entry, tier, self._kind))
 
 

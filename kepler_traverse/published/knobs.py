@@ -1,4 +1,6 @@
-"""Knobs of the published systems: frozen dataclasses whose fields state what they take."""
+"""Knobs of the published systems, options of one strategy each: frozen dataclasses whose fields
+state which values they take.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,24 @@ ENDLESS = 2**62  # up to which a number without an upper bound goes: sums with i
 
 
 class Knobs:
-    """Options of the strategy that ``of`` names. Each field of a subclass is made by ``whole``,
-    ``number``, ``one_of`` or ``switch``. InputError names a knob of which the value is wrong or out
-    of range.
+    """Options of one strategy. Each field of a subclass is made by ``whole``, ``number``,
+    ``one_of`` or ``switch``, which state the values that it takes.
+
+    Attributes
+    ----------
+    of : str
+        Name of the strategy, or what else errors call the owner of the knobs. One per class.
+
+    Raises
+    ------
+    InputError
+        A value is of a wrong type or out of range. The message names the knob.
     """
 
     of: ClassVar[str]
 
     def __post_init__(self) -> None:
+        """Check the value of each field by what its metadata say (see ``_knob``)."""
         for knob in fields(self):  # type: ignore[arg-type]  # subclasses are dataclasses
             value = getattr(self, knob.name)
             expected, fits = knob.metadata["takes"]
@@ -31,24 +43,30 @@ class Knobs:
 
 
 def _knob(default: Any, expected: str, fits: Callable[[Any], bool]) -> Any:
-    """Return a field that takes values which fit; ``expected`` is what an error calls them."""
+    """Return a dataclass field that takes the values for which ``fits`` is true. ``expected``
+    describes these values in errors, after "must be".
+    """
     return field(default=default, metadata={"takes": (expected, fits)})
 
 
 def whole(default: int, least: int, most: int = ENDLESS) -> Any:
-    """Return a field that takes whole numbers of a range."""
+    """Return a field that takes whole numbers from ``least`` to ``most``, both included."""
     end = "on" if most >= ENDLESS else f"to {most}"
 
     def fits(value: Any) -> bool:
+        """Return whether a value is a whole number of the range."""
         return _is_whole(value) and least <= value <= most
 
     return _knob(default, f"a whole number from {least} {end}", fits)
 
 
 def number(default: float, expected: str = "a number, 0 or more", most: float = math.inf) -> Any:
-    """Return a field that takes finite numbers from 0 to ``most``."""
+    """Return a field that takes finite numbers from 0 to ``most``, both included. ``expected``
+    describes them in errors.
+    """
 
     def fits(value: Any) -> bool:
+        """Return whether a value is a number of the range."""
         return _is_number(value) and math.isfinite(value) and 0 <= value <= most
 
     return _knob(default, expected, fits)
@@ -67,22 +85,23 @@ def one_of(*values: Any, default: Any = None) -> Any:
         expected = f"one of {values}"
 
     def fits(value: Any) -> bool:
-        # by the type, as True is 1 and 1.0 is, too
+        """Return whether a value is one of ``values``."""
+        # the type is compared, too, as to Python 1 is equal to True and to 1.0
         return type(value) is type(default) and value in values
 
     return _knob(default, expected, fits)
 
 
 def switch(default: bool) -> Any:
-    """Return a field that is on or off."""
+    """Return a field that takes True or False."""
     return _knob(default, "true or false", lambda value: isinstance(value, bool))
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether a value is an integer, and not True or False."""
+    """Return whether a value is an integer, and not True or False, which are integers to Python."""
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number, and not True or False."""
+    """Return whether a value is a number, and not True or False, which Python counts as numbers."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -36,16 +36,20 @@ from .params import Bfs4kKnobs
 
 _FILE = Path(__file__).parent / "kernels" / "bfs_4k.cu"
 
-# As in the kernel file.
+# Numbers by which the kernel file knows the values of knobs and the ways to advance, which is to
+# visit the edges of a frontier. They are the same there.
 _DUPLICATES = {"keep": 0, "hash64": 1, "atomic": 2}
 _APPEND = {"thread": 0, "warp": 1, "block": 2}
 _HEAVY = {"none": 0, "blocks": 1, "children": 2}
 _VIRTUAL_WARPS, _SHARED_READS, _DISCOVERY, _EXTENDED = range(4)  # ways to advance
+# what kernels count, in the order of the kernel file: duplicates that Hash64 finds, its conflicts,
+# vertices queued, edges visited, and child kernels
 _COUNTED = ("duplicates", "conflicts", "queued", "edges", "children")
 
+# what the host counts: launches of either kernel, and queues that were too small
 _STEPS = ("single_block", "many_blocks", "overflows")
 _RESERVED = 2048  # bytes of a block's shared memory for other variables and for the system
-_TABLE_WORD = 8  # bytes
+_TABLE_WORD = 8  # bytes of an entry of the hash table
 
 _CONSTANTS = (("DUPLICATES", 1), ("APPEND", 2), ("HEAVY", 0), ("COUNTING", 0))
 _entry = make_entries(_FILE, 128, constants=_CONSTANTS)
@@ -88,11 +92,12 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
 
 
 def high_degree_vertices(graph, knobs: Bfs4kKnobs):
-    """Return the high-degree vertices of a graph, which are expanded separately, as an array of
-    their numbers; and the smallest degree of one.
+    """Return the numbers of the high-degree vertices of a graph, which are expanded separately, as
+    a CuPy array of the targets' type; and the smallest degree of one.
 
-    They are at most the fraction ``k2`` of all vertices and at most as many as children may wait.
-    Each has edges for a whole block.
+    They are at most the fraction ``k2`` of all vertices, and at most as many as child kernels may
+    wait on the device. Each has edges enough for the threads of a whole block. If there are none,
+    the array is empty, and the degree is more than any vertex has.
     """
     max_vertices = min(int(knobs.k2 * graph.n_vertices), MAX_CHILDREN)
     if knobs.heavy == "none" or max_vertices == 0:
@@ -101,7 +106,8 @@ def high_degree_vertices(graph, knobs: Bfs4kKnobs):
     min_degree = knobs.k3 * knobs.k6
     candidates = cp.flatnonzero(degrees >= min_degree)
     if candidates.size > max_vertices:
-        # all vertices of the first degree that is too many are left out
+        # Take those of the highest degrees. Degrees of which not all vertices fit are left out
+        # entirely, so that the degree alone says which vertices are expanded separately.
         highest_rejected = int(cp.sort(degrees[candidates])[-max_vertices - 1])
         min_degree = highest_rejected + 1
         candidates = candidates[degrees[candidates] >= min_degree]
@@ -109,14 +115,36 @@ def high_degree_vertices(graph, knobs: Bfs4kKnobs):
 
 
 def _fit_to_shared_memory(knobs: Bfs4kKnobs, block_bytes: int, index) -> Bfs4kKnobs:
-    """Return the rule's knobs with a frontier of the single block that fits into its shared memory."""
+    """Return the knobs with a ``k5``, the size of frontiers for a single block, such that these fit
+    into ``block_bytes`` of shared memory. ``index`` is the type of vertex numbers.
+    """
+    # Two queues, of this frontier and of the next one, leave space for a table of two entries.
     fits = (block_bytes - _RESERVED - 2 * _TABLE_WORD) // (2 * SINGLE_BLOCK.block * index.itemsize)
     return replace(knobs, k5=min(knobs.k5, fits))
 
 
 class _SharedMemory:
-    """The layout of ``size`` bytes of a block's shared memory: two queues, if the block works
-    alone, and the table of Hash64 (5.5).
+    """The layout of a block's shared memory: two queues, if the block works alone, and the hash
+    table that finds duplicates, Hash64 (5.5).
+
+    Parameters
+    ----------
+    size : int
+        Bytes of shared memory.
+    queue_capacity : int
+        Vertices that each queue holds; 0 for no queues.
+    index : dtype
+        Type of vertex numbers.
+    knobs : Bfs4kKnobs
+
+    Attributes
+    ----------
+    queue_capacity : int
+        As given.
+    hash_bits : int
+        Binary logarithm of the number of entries of the table.
+    nbytes : int
+        Bytes of the queues and the table.
     """
 
     def __init__(self, size: int, queue_capacity: int, index, knobs: Bfs4kKnobs):
@@ -128,7 +156,8 @@ class _SharedMemory:
                 f"knob k5 = {knobs.k5} of bfs_4k needs {queue_bytes} bytes of shared memory for its "
                 f"queues, and a block of this device has {size}; take a smaller one"
             )
-        # The number of entries is a power of two. Without a table the kernel gets 1 and reads none.
+        # The largest power of two of entries that fits. Without a table the kernel gets 1, which it
+        # does not read.
         self.hash_bits = 1
         self.nbytes = queue_bytes
         if knobs.duplicates == "hash64":
@@ -139,6 +168,10 @@ class _SharedMemory:
 class Run(gpu_steps.Run):
     """The state of a traversal: the knobs, the high-degree vertices, and the kernels compiled for
     them.
+
+    Attributes named like fields of the kernels' argument struct are passed to the kernels. Its
+    three counters are the size of the next frontier, the targets that are not reached, and the
+    levels that a launch has made.
     """
 
     def __init__(self, graph, query):
@@ -154,7 +187,8 @@ class Run(gpu_steps.Run):
         self.min_high_degree = np.int64(min_high_degree)
         self.coalesced_from = np.int32(knobs.k7)
 
-        # The kernel of many blocks, each with its share of a multiprocessor's memory.
+        # The kernel of many blocks, each with its share of a multiprocessor's memory. Code for
+        # high-degree vertices is compiled only if there are any.
         heavy = knobs.heavy if self.high_degree.size else "none"
         constants: dict[str, Any] = {
             "DUPLICATES": _DUPLICATES[knobs.duplicates],
@@ -193,6 +227,7 @@ class Run(gpu_steps.Run):
         self.on_device = cp.zeros(len(_COUNTED), np.int64)
 
     def start(self, source: int) -> None:
+        """Begin a search from a vertex number, with all counts at 0."""
         super().start(source)
         if self.knobs.counters:
             self.on_device.fill(0)
@@ -200,18 +235,20 @@ class Run(gpu_steps.Run):
 
     @property
     def counted(self) -> dict[str, int] | None:
-        """What the kernels and the host counted since the start; None unless asked for."""
+        """What the kernels and the host have counted since the search began, by name; None without
+        the knob ``counters``.
+        """
         if not self.knobs.counters:
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def arguments(self) -> Named:
-        """Return the arguments of both kernels by name, those of a launch aside."""
+        """Return the arguments of both kernels by name, without those that each launch adds."""
         knobs = self.knobs
         n = self.graph.n_vertices
         return super().arguments() | {
             "counted": self.on_device,
-            "u": self.graph.targets.dtype.type(0),
+            "u": self.graph.targets.dtype.type(0),  # child kernels alone have a vertex of their own
             "edges_per_child": np.int32(knobs.k3 * knobs.k6),
             # No path has as many hops as there are vertices.
             "last_level": np.int32(n if self.limit is None else min(self.limit, n)),
@@ -230,13 +267,17 @@ class Run(gpu_steps.Run):
         advance: int,
         width: int,
     ):
-        """Launch either kernel over the frontier; ``advance`` is one of the four ways, and
-        ``width`` the lanes per vertex.
+        """Launch either kernel over the frontier of a level.
+
+        ``launches`` is the kernel, ``memory`` the layout of its shared memory, and ``blocks`` the
+        number of its blocks. ``advance`` is the way to visit edges, one of the four numbers at the
+        top, and ``width`` the number of lanes that share a vertex.
         """
         sizes = {
             "hash_bits": np.int32(memory.hash_bits),
             "queue_capacity": np.int32(memory.queue_capacity),
         }
+        # Packed arguments are known by the address of the queue, as the two queues exchange places.
         launches.launch_blocks(
             blocks,
             self.frontier.queue.data.ptr,
@@ -249,8 +290,8 @@ class Run(gpu_steps.Run):
 
 
 def step(run: Run, level: int) -> int:
-    """Advance with the kernel that suits the size of the frontier; return how many levels that
-    made.
+    """Expand the frontier of a level with the kernel that suits its size; return how many levels
+    that made. A single block makes several levels in one launch.
     """
     frontier = run.frontier
     frontier.clear_counters()
@@ -276,7 +317,9 @@ def step(run: Run, level: int) -> int:
 
 
 def _launch_many_blocks(run: Run, level: int) -> None:
-    """Launch the kernel of many blocks, in the way and with as many threads as suit the frontier."""
+    """Launch the kernel of many blocks for one level, with the way to visit edges and the number of
+    threads that suit the frontier.
+    """
     knobs = run.knobs
     size = run.frontier.size
     advance, width = choose_advance(knobs, size, run.resident)
@@ -291,12 +334,15 @@ def _launch_many_blocks(run: Run, level: int) -> None:
 
 
 def choose_advance(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, int]:
-    """Return in which way many blocks advance from a frontier of that size, and how many lanes
-    share a vertex (5.2, 5.4, 5.6). ``resident`` is the number of threads that the device holds at
-    once.
+    """Return the way in which many blocks visit the edges of a frontier of ``size`` vertices, one
+    of the four numbers at the top, and how many lanes share a vertex (5.2, 5.4, 5.6).
+
+    ``resident`` is the number of threads that the device runs at once.
     """
+    # A small frontier: lanes search for their edges, so that none is idle.
     if knobs.k4 and size < resident // knobs.k4:
         return (_EXTENDED if knobs.extended else _DISCOVERY), WARP
+    # Else virtual warps, which grow as long as there are threads for them.
     width = knobs.k1
     while knobs.dynamic_width and width < WARP and 2 * width * size <= resident:
         width *= 2
@@ -306,8 +352,8 @@ def choose_advance(knobs: Bfs4kKnobs, size: int, resident: int) -> tuple[int, in
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Return the bytes of a run: those of any traversal with queues, and the longest list of
-    high-degree vertices.
+    """Return the bytes of device memory of a run: those of any traversal with queues, and of the
+    longest list of high-degree vertices.
     """
     return gpu_steps.memory(n_vertices, n_edges, predecessors) + 8 * min(n_vertices, MAX_CHILDREN)
 

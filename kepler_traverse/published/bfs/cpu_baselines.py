@@ -37,12 +37,14 @@ _CHUNK = 128  # vertices that a thread takes at once
 
 
 def _fifo(run: cpu_steps.Run, level: int) -> int:
-    """Expand all remaining levels, or one level if the search may end at a target."""
+    """Expand all remaining levels on one thread, or one level if the search may end at a target;
+    return the number of levels.
+    """
     graph = run.graph
     run.counter[0] = run.frontier_size
     last_level = run.last_level
     if run.targets is not None:
-        last_level = level + 1
+        last_level = level + 1  # after which the loop looks whether all targets are reached
     max_frontier = graph.n_vertices + 1  # no frontier is too large for one thread
     edges = Neighbors.of(graph)
     n_levels = cpu_steps.push_serial(
@@ -56,10 +58,11 @@ def _fifo(run: cpu_steps.Run, level: int) -> int:
 
 
 class Buffers(NamedTuple):
-    """The vertices that each thread has discovered in a level."""
+    """The vertices that threads have discovered in a level, a row per buffer."""
 
-    vertices: np.ndarray  # array of shape (n_buffers, n_vertices), of the targets' type
-    sizes: np.ndarray  # int64 array of shape (n_buffers,): how many of each row are there
+    # array of shape (n_buffers, n_vertices), of the targets' type: vertex numbers
+    vertices: np.ndarray
+    sizes: np.ndarray  # int64 array of shape (n_buffers,): how many vertices each row holds
 
 
 class BuffersRun(cpu_steps.Run):
@@ -75,15 +78,17 @@ class BuffersRun(cpu_steps.Run):
 
 
 def _buffers_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Return the bytes of a run: those of any traversal on a CPU, and a buffer per thread."""
+    """Return the bytes of a run: those of any traversal on a CPU, and of a buffer per thread that
+    can hold all vertices.
+    """
     index_bytes = 4 if n_vertices < 2**31 else 8
     buffers = index_bytes * n_vertices * threads.count()
     return buffers + cpu_steps.memory(n_vertices, n_edges, predecessors)
 
 
 def _push_into_buffers(run: BuffersRun, level: int) -> None:
-    """Top-down: each thread claims vertices into its buffer; then all buffers are copied to the
-    next queue.
+    """Make a level top-down: threads write the vertices that they claim into buffers, and all
+    buffers are then copied to the next queue.
     """
     edges = Neighbors.of(run.graph)
     frontier = run.queue[: run.frontier_size]
@@ -97,10 +102,14 @@ def _push_into_buffers(run: BuffersRun, level: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _push(next_buffer, n_buffers, edges, frontier, level, reached, buffers):
-    """Fill buffers with the vertices of a level, until all edges of the frontier are visited.
+    """Visit the edges of the frontier, and fill ``buffers`` with the vertices that are discovered.
+    Several threads run this at once.
 
-    Threads take buffers, and chunks of the frontier, from counters. A thread that comes late finds
-    no chunk and leaves its buffer empty.
+    ``next_buffer`` counts the buffers that threads have taken, of ``n_buffers``. ``edges`` are the
+    outgoing ones, and ``frontier`` is an array of vertices. ``level`` is that of the vertices that
+    are discovered. ``reached`` has their distances and predecessors, and a counter from which
+    threads take chunks of the frontier. A thread that comes late finds no chunk and leaves its
+    buffer empty.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -134,12 +143,14 @@ def _push(next_buffer, n_buffers, edges, frontier, level, reached, buffers):
 
 @njit(cache=True, nogil=True)
 def _gather(next_buffer, n_buffers, buffers, queue):
-    """Copy the buffers to a queue, one behind the other; threads take them from a counter."""
+    """Copy all buffers to ``queue``, one behind the other. Several threads run this at once, and
+    take buffers, of which there are ``n_buffers``, from the counter ``next_buffer``.
+    """
     vertices = buffers.vertices
     sizes = buffers.sizes
     buffer = atomic_add(next_buffer, 0, 1)
     while buffer < n_buffers:
-        begin = 0
+        begin = 0  # in the queue: the vertices of all buffers before this one
         for before in range(buffer):
             begin += sizes[before]
         for i in range(sizes[buffer]):
@@ -148,23 +159,26 @@ def _gather(next_buffer, n_buffers, buffers, queue):
 
 
 class IntegersRun(cpu_steps.Run):
-    """A traversal with one integer per vertex, which is 1 if the vertex is in the frontier."""
+    """A traversal with one integer per vertex, which is 1 if the vertex is in the frontier, else 0:
+    ``in_frontier`` for this level and ``in_next`` for the next one.
+    """
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
         self.in_frontier, self.in_next = np.zeros((2, graph.n_vertices), np.int32)
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is in the frontier."""
         super().start(source)
         self.in_frontier.fill(0)
         self.in_frontier[source] = 1
 
 
 def _pull_by_integers(run: IntegersRun, level: int) -> None:
-    """Bottom-up: every unreached vertex looks for a neighbor in the frontier and stops at the
-    first.
+    """Make a level bottom-up: every unreached vertex looks for a neighbor in the frontier and stops
+    at the first one.
     """
-    run.counter[0] = 0
+    run.counter[0] = 0  # receives the number of vertices that are discovered
     edges = Neighbors.of(run.graph.reverse)
     n_chunks = -(-run.graph.n_vertices // _CHUNK)
     threads.run(_pull, n_chunks, edges, run.in_frontier, level + 1, run.reached, run.in_next)
@@ -174,10 +188,13 @@ def _pull_by_integers(run: IntegersRun, level: int) -> None:
 
 @njit(cache=True, nogil=True)
 def _pull(next_chunk, n_chunks, edges, in_frontier, level, reached, in_next):
-    """Give each unreached vertex that an edge from the frontier enters the distance ``level``, and
-    set its integer in ``in_next``.
+    """Give the distance ``level`` to each unreached vertex that an edge from the frontier enters,
+    and set its integer in ``in_next``. Several threads run this at once.
 
-    ``edges`` are those of the reversed graph. Threads take chunks of vertices from a counter.
+    Threads take chunks of vertices, of which there are ``n_chunks``, from the counter
+    ``next_chunk``. ``edges`` are those of the reversed graph, and ``in_frontier`` has 1 for the
+    vertices of the frontier. ``reached`` has distances and predecessors, and a counter to which the
+    number of discovered vertices is added.
     """
     offsets = edges.offsets
     sources = edges.targets

@@ -47,8 +47,10 @@ NEVER = 2**62  # edges; no vertex has as many
 
 _FILE = Path(__file__).parent / "kernels" / "expand_contract.cu"
 _CONSTANTS = (("CULLING", 7), ("COUNTING", 0))
-# As in the kernel file.
+# The bits of the constant CULLING, by knob: ways to find vertices that were queued before.
 _CULLING = {"bits": 1, "warp_culling": 2, "history_culling": 4}
+# What kernels count, in the order of the kernel file: neighbors looked at, those that each way has
+# rejected, and vertices queued.
 _COUNTED = ("inspected", "by_bits", "by_history", "by_warp", "queued")
 # Degrees from which on a block, and a warp, visits an adjacency list.
 _GATHERED_FROM = {
@@ -66,16 +68,25 @@ ENTRIES = (_EXPAND, _CONTRACT, _EXPAND_CONTRACT, _CONTRACT_EXPAND)
 
 
 class VertexRun(gpu_steps.Run):
-    """A traversal whose frontier is a queue of vertices, with duplicates."""
+    """A traversal whose frontier is a queue of vertices, some of which may be in it twice.
 
-    entries: tuple[Entry, ...] = (_EXPAND_CONTRACT,)
+    Attributes named like fields of the kernels' argument struct are passed to the kernels.
+    """
+
+    entries: tuple[Entry, ...] = (_EXPAND_CONTRACT,)  # the kernels that its steps launch
 
     def __init__(self, graph, query, n_counters: int = 2, queue_capacity: int | None = None):
+        """Allocate the state of a search and compile its kernels.
+
+        ``n_counters`` is the number of the frontier's counters, and ``queue_capacity`` the number
+        of entries of each of its queues; None for as many as vertices.
+        """
         super().__init__(graph, query, n_counters, queue_capacity)
         self.knobs = knobs = query.knobs or GatherKnobs()
-        self.visited = cp.zeros(-(-graph.n_vertices // 8), np.uint8)  # a bit per vertex
-        self.on_device = cp.zeros(len(_COUNTED), np.int64)
-        self.overflows = 0
+        # bit v % 8 of byte v // 8 is set if vertex v was visited
+        self.visited = cp.zeros(-(-graph.n_vertices // 8), np.uint8)
+        self.on_device = cp.zeros(len(_COUNTED), np.int64)  # what kernels count
+        self.overflows = 0  # queues that were too small for their vertices
 
         # The kernels, with one bit of a constant per way to find duplicates.
         culling = sum(bit for name, bit in _CULLING.items() if getattr(knobs, name))
@@ -93,6 +104,7 @@ class VertexRun(gpu_steps.Run):
         self.vertices: Array = cp.empty(0, index)
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is visited and in the frontier."""
         super().start(source)
         self.visited.fill(0)
         self.visited[source // 8] = 1 << source % 8
@@ -101,19 +113,25 @@ class VertexRun(gpu_steps.Run):
 
     @property
     def counted(self) -> dict[str, int] | None:
-        """What the kernels counted since the start; None unless asked for."""
+        """What the kernels have counted since the search began, by name; None without the knob
+        ``counters``.
+        """
         if not self.knobs.counters:
             return None
         counted = dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True))
         return counted | {"overflows": self.overflows}
 
     def arguments(self) -> Named:
-        """Return the arguments of all kernels by name, those of a launch aside."""
+        """Return the arguments of all kernels by name, without those that each launch adds."""
         queue = {"queue": self.vertices, "queue_capacity": np.int64(self.vertices.size)}
         return super().arguments() | {"counted": self.on_device, **queue}
 
     def launch(self, entry: Entry, work_items: int, size: int, level: int) -> None:
-        """Launch a kernel for a frontier of that size."""
+        """Launch a kernel.
+
+        ``work_items`` decides about the number of threads, and ``size`` is the number of entries of
+        the frontier. ``level`` is that of the vertices which the kernel discovers.
+        """
         # Packed arguments are known by the address of the queue: the two queues exchange places.
         key = self.frontier.queue.data.ptr
         launches = self.launches[entry]
@@ -122,18 +140,23 @@ class VertexRun(gpu_steps.Run):
         )
 
     def list_level(self, level: int, queue, counter) -> None:
-        """Fill a queue that overflowed with the vertices of a level, and count that."""
+        """Fill ``queue``, which overflowed, with the vertices of a level by a scan of the
+        distances; ``counter`` receives their number. Count the overflow.
+        """
         self.overflows += 1
         super().list_level(level, queue, counter)
 
 
 def expand_contract(run: VertexRun, level: int) -> None:
-    """One launch: edges are gathered and contracted at once, and never stored."""
+    """Make a level by one launch, which gathers the edges of the frontier and keeps the targets
+    that are discovered. Edges are never stored.
+    """
     frontier = run.frontier
     frontier.clear_counters()
     run.launch(_EXPAND_CONTRACT, frontier.size, frontier.size, level + 1)
     run.count_targets_left()
     size, run.targets_left, *_ = frontier.read_counters()
+    # Duplicates may fill the queue. The distances list each vertex of the level once.
     if size > frontier.capacity:
         frontier.clear_counters()
         run.list_level(level + 1, frontier.next, frontier.counters)
@@ -144,13 +167,17 @@ def expand_contract(run: VertexRun, level: int) -> None:
 class EdgeRun(VertexRun):
     """A traversal whose frontier is a queue of edges. Two kernels exchange vertices through a queue
     of vertices.
+
+    An edge in a queue is its target, in the queues of ``frontier``, and its source, at the same
+    place of ``sources`` or ``next_sources``. Sources are there for predecessors alone. The three
+    counters are the edges queued, the targets that are not reached, and the vertices queued.
     """
 
     entries = (_EXPAND, _CONTRACT, _CONTRACT_EXPAND)
 
     def __init__(self, graph, query):
         index = graph.targets.dtype
-        m = max(graph.n_edges, 1)
+        m = max(graph.n_edges, 1)  # a queue has a place per edge of the graph, and is not empty
         super().__init__(graph, query, n_counters=3, queue_capacity=m)
         if query.predecessors:
             self.sources, self.next_sources = cp.empty((2, m), index)
@@ -158,6 +185,7 @@ class EdgeRun(VertexRun):
         self.resident = resident_threads()
 
     def start(self, source: int) -> None:
+        """Begin a search: the edges that leave the source are the frontier."""
         super().start(source)
         self.frontier.clear_counters()
         self.vertices[0] = source
@@ -167,16 +195,20 @@ class EdgeRun(VertexRun):
         self.swap(n_edges)
 
     def expand(self, max_vertices: int) -> None:
-        """Gather the edges of the queued vertices. Only the device knows their number."""
+        """Gather the edges of the queued vertices into the next queue of edges. Only the device
+        knows how many vertices are queued: ``max_vertices`` at most.
+        """
         self.launch(_EXPAND, max_vertices, 0, 0)
 
     def swap(self, size: int) -> None:
-        """Make the next queue of edges, of some size, the frontier."""
+        """Make the next queue of edges, which holds ``size`` of them, the frontier."""
         self.frontier.swap(size)
         self.sources, self.next_sources = self.next_sources, self.sources
 
     def finish(self, level: int) -> None:
-        """Wait for a level. If a queue overflowed, gather once more without duplicates."""
+        """Wait for the vertices of a level and their edges, and make the edges the frontier. If a
+        queue overflowed, list the vertices once each, and gather their edges anew.
+        """
         frontier = self.frontier
         n = self.vertices.size
         self.count_targets_left()
@@ -190,8 +222,8 @@ class EdgeRun(VertexRun):
 
 
 def two_phase(run: EdgeRun, level: int) -> None:
-    """Two launches: contract edges into a queue of vertices, then expand these into the next queue
-    of edges.
+    """Make a level by two launches. The first keeps those targets of the queued edges that are
+    discovered, in a queue of vertices; the second gathers their edges into the next queue of edges.
     """
     run.frontier.clear_counters()
     size = run.frontier.size
@@ -201,7 +233,9 @@ def two_phase(run: EdgeRun, level: int) -> None:
 
 
 def contract_expand(run: EdgeRun, level: int) -> None:
-    """One launch: the vertices that contraction keeps are expanded at once, and never stored."""
+    """Make a level by one launch. Its threads expand the vertices that are discovered at once, so
+    that these are never stored.
+    """
     run.frontier.clear_counters()
     size = run.frontier.size
     run.launch(_CONTRACT_EXPAND, size, size, level + 1)
@@ -209,13 +243,15 @@ def contract_expand(run: EdgeRun, level: int) -> None:
 
 
 def is_small(run: EdgeRun) -> bool:
-    """Whether the hybrid makes one launch: while there is at most one edge per resident thread."""
+    """Return whether the hybrid makes one launch for a level: while the frontier has at most one
+    edge per thread that the device runs at once.
+    """
     return run.frontier.size <= run.resident
 
 
 def edge_memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Return the bytes of a run: distance, predecessor, a queue of vertices, bits, two queues of
-    edges.
+    """Return the bytes of device memory of an ``EdgeRun``: distance, predecessor, a queue of
+    vertices, a bit per vertex, and two queues of edges.
     """
     index = 4 if n_vertices < 2**31 else 8
     n_numbers = 1 + predecessors  # per vertex, beside the distance, and per edge of a queue

@@ -70,8 +70,23 @@ ENTRIES = (_LEVEL, _GRID, _SINGLE_BLOCK, _VISIT, _COUNT, _SUM, _LIST)
 
 
 class _Run(gpu_steps.Run):
-    """A traversal with queues of blocks: each block has ``n_queues`` in shared memory, which
-    together hold ``shared_capacity`` vertices. ``queue_capacity`` is that of the global queue.
+    """A traversal with queues of blocks in shared memory, which are emptied into a queue in global
+    memory, the next frontier.
+
+    Attributes named like fields of the kernels' argument struct are passed to the kernels.
+
+    Parameters
+    ----------
+    graph : Graph
+    query : Query
+    n_counters : int
+        Counters of the frontier that kernels write.
+    shared_capacity : int
+        Vertices that all queues of a block hold together.
+    n_queues : int
+        Queues of a block: one, or one per warp.
+    queue_capacity : int, optional
+        Capacity of the queues in global memory; by default the number of vertices.
     """
 
     def __init__(
@@ -84,13 +99,14 @@ class _Run(gpu_steps.Run):
         queue_capacity: int | None = None,
     ):
         super().__init__(graph, query, n_counters, queue_capacity)
-        # adjacency lists are not split
+        # adjacency lists are not split into edge chunks; a WarpQueueRun may set these
         self.first_chunk = None
         self.owner = None
-        # Arguments of several levels in one launch.
+        # What kernels read that make several levels in one launch. The first two stand in for
+        # arguments that such launches give.
         self.last_level = np.int32(0)
         self.max_frontier = np.int64(0)
-        self.arrived = cp.zeros(1, np.uint32)
+        self.arrived = cp.zeros(1, np.uint32)  # threads at the barrier of the grid
         # The queues of a block share its capacity; each holds at least one vertex.
         capacity = max(shared_capacity // n_queues, 1)
         self.n_queues = np.int32(n_queues)
@@ -102,7 +118,7 @@ class _Run(gpu_steps.Run):
 
 
 class BlockQueueRun(_Run):
-    """A traversal by ``queue_of_blocks``."""
+    """A traversal by the strategy ``queue_of_blocks``: one launch per level."""
 
     def __init__(self, graph, query):
         knobs = query.knobs or BlockQueueKnobs()
@@ -113,13 +129,16 @@ class BlockQueueRun(_Run):
 
 
 def expand(run: _Run, level: int) -> None:
-    """Advance by one level, in one launch."""
+    """Make one level in one launch."""
     gpu_steps.push_frontier(run, run.level, level)
 
 
 def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
-    """Return the knobs for a graph, by the mean and the largest of its degrees, and for a grid of
-    so many threads: it takes as many vertices, and uneven adjacency lists are split.
+    """Return the knobs for a graph by the mean and the largest of its degrees, and for a grid of
+    ``threads`` threads.
+
+    A frontier of at most as many vertices is expanded by the grid in one launch. Long adjacency
+    lists are split if degrees are uneven.
     """
     is_uneven = largest > 16 * max(mean, 1.0)
     split_above = 0
@@ -129,8 +148,11 @@ def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
 
 
 class WarpQueueRun(_Run):
-    """A traversal by ``queue_of_warps``: a kernel per size of the frontier, and long adjacency
-    lists in edge chunks.
+    """A traversal by the strategy ``queue_of_warps``: three kernels for small, middle and large
+    frontiers, and long adjacency lists in edge chunks.
+
+    The first three of its counters are the size of the next frontier, the targets that are not
+    reached, and the levels that a launch has made.
     """
 
     def __init__(self, graph, query):
@@ -159,6 +181,7 @@ class WarpQueueRun(_Run):
             self.owner = chunks.owner
             self.offsets = chunks.offsets
 
+        # The kernels of several levels. A single block also has the frontier in shared memory.
         index = graph.targets.dtype
         with_frontier = self.shared_bytes + knobs.alone_up_to * index.itemsize
         self.grid = PackedLaunches(kernel(_GRID, index), shared_bytes=self.shared_bytes)
@@ -168,9 +191,10 @@ class WarpQueueRun(_Run):
             self.max_level = min(int(query.limit), graph.n_vertices)
 
     def start(self, source: int) -> None:
-        """Begin with the source, or with all of its edge chunks, in the queue."""
+        """Begin a search: the frontier is the source or, if lists are split, all of its edge
+        chunks.
+        """
         super().start(source)
-        # The source is queued as all of its chunks.
         if self.first_chunk is not None:
             first, end = self.first_chunk[source : source + 2].get().tolist()
             self.frontier.queue[: end - first] = cp.arange(
@@ -180,7 +204,9 @@ class WarpQueueRun(_Run):
 
 
 def step(run: WarpQueueRun, level: int) -> int | None:
-    """Advance by a single block, by a grid with barriers, or by one launch per level (3.3)."""
+    """Expand the frontier by a single block, by a grid with barriers, or by one launch per level,
+    as its size demands (3.3). Return the number of levels that this made; None stands for one.
+    """
     knobs = run.knobs
     frontier = run.frontier
     if frontier.size > max(knobs.alone_up_to, knobs.grid_up_to):
@@ -201,7 +227,7 @@ def step(run: WarpQueueRun, level: int) -> int | None:
         blocks = run.blocks
         max_frontier = knobs.grid_up_to
     frontier.clear_counters()
-    run.arrived.data.memset_async(0, run.arrived.nbytes)  # threads at the barrier of the grid
+    run.arrived.data.memset_async(0, run.arrived.nbytes)  # no thread is at the barrier yet
     launches.launch_blocks(
         blocks,
         frontier.queue.data.ptr,
@@ -213,8 +239,8 @@ def step(run: WarpQueueRun, level: int) -> int | None:
     )
     run.count_targets_left()
     size, run.targets_left, n_levels, *_ = frontier.read_counters()
-    # The single block writes its frontier to the next queue. The grid has exchanged the queues in
-    # each level.
+    # The single block writes its last frontier to the next queue. The grid has exchanged the queues
+    # in each level, so that after an even number the frontier is in the same queue as before.
     if is_alone or n_levels % 2:
         frontier.swap(size)
     else:
@@ -223,7 +249,7 @@ def step(run: WarpQueueRun, level: int) -> int | None:
 
 
 class PrefixSumRun(gpu_steps.Run):
-    """A traversal by ``queue_by_prefix_sum``."""
+    """A traversal by the strategy ``queue_by_prefix_sum``, with its four kernels."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
@@ -236,7 +262,9 @@ class PrefixSumRun(gpu_steps.Run):
 
 
 def visit_and_list(run: PrefixSumRun, level: int) -> None:
-    """One level: write the distances of the neighbors, then list the vertices at that distance."""
+    """Make one level: write the distances of unreached neighbors of the frontier, then list the
+    vertices that have this distance in the next queue.
+    """
     graph = run.graph
     frontier = run.frontier
     frontier.clear_counters()

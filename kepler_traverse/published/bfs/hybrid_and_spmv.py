@@ -52,51 +52,59 @@ ENTRIES = (_LAYER_PUSH, _PULL, _PRODUCT, _TAKE)
 
 
 class LayerRun(gpu_steps.Run):
-    """A traversal without a queue. The kernels count the vertices of each level."""
+    """A traversal without a queue: a vertex is in the frontier if its distance is the level. The
+    kernels count the vertices of each level.
+    """
 
     def __init__(self, graph, query):
         super().__init__(graph, query, queue_capacity=1)
-        self.in_offsets = graph.reverse.offsets
+        self.in_offsets = graph.reverse.offsets  # the edges that enter each vertex, for the pull
         self.in_targets = graph.reverse.targets
         self.push = PackedLaunches(kernel(_LAYER_PUSH, graph.targets.dtype))
         self.pull = PackedLaunches(kernel(_PULL, graph.targets.dtype))
 
     def arguments(self) -> Named:
-        """Return the arguments of both kernels by name, the level aside."""
+        """Return the arguments of both kernels by name, without the level."""
         return super().arguments() | {"capacity": np.int64(0), "next": None}  # no queue
 
     def finish(self) -> None:
-        """Wait for a level and read how many vertices it has."""
+        """Wait for a level, and read how many vertices it has and how many targets are left."""
         self.count_targets_left()
         self.frontier.size, self.targets_left = self.frontier.read_counters()
 
 
 def push_layer(run: LayerRun, level: int) -> None:
-    """Top-down: a thread per vertex checks whether the vertex is at the level."""
+    """Make a level top-down: a thread per vertex checks whether the vertex is at the level, and if
+    so, claims its unreached neighbors for the next one.
+    """
     run.frontier.clear_counters()
     run.push.launch(run.graph.n_vertices, None, run.arguments, level=np.int32(level + 1))
     run.finish()
 
 
 def pull_layer(run: LayerRun, level: int) -> None:
-    """Bottom-up without a queue: every unreached vertex looks for a neighbor at the level."""
+    """Make a level bottom-up, without a queue: every unreached vertex looks for a neighbor that is
+    at the level and leads to it.
+    """
     run.frontier.clear_counters()
     run.pull.launch(run.graph.n_vertices, None, run.arguments, level=np.int32(level + 1))
     run.finish()
 
 
 class QueueRun(gpu_steps.PushRun):
-    """A traversal with a queue that either kernel fills."""
+    """A traversal with a queue that either kernel fills, top-down or bottom-up."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
-        self.in_offsets = graph.reverse.offsets
+        self.in_offsets = graph.reverse.offsets  # the edges that enter each vertex, for the pull
         self.in_targets = graph.reverse.targets
         self.pull = PackedLaunches(kernel(_PULL, graph.targets.dtype))
 
 
 def pull_queue(run: QueueRun, level: int) -> None:
-    """Bottom-up with a queue, which discovered vertices enter."""
+    """Make a level bottom-up: every unreached vertex looks for a neighbor at the level, and enters
+    the next queue if it has one.
+    """
     run.frontier.clear_counters()
     run.pull.launch(
         run.graph.n_vertices, run.frontier.queue.data.ptr, run.arguments, level=np.int32(level + 1)
@@ -112,8 +120,9 @@ class ProductRun(gpu_steps.Run):
         n = graph.n_vertices
         index = graph.targets.dtype
         self.incoming = graph.reverse
-        self.x = cp.empty(n, np.uint8)  # the frontier
-        self.y = cp.empty(n, index)  # the product: the smallest frontier vertex before each, or -1
+        self.x = cp.empty(n, np.uint8)  # by vertex, 1 if it is in the frontier, else 0
+        # the product: of the frontier vertices with an edge to each vertex the smallest, or -1
+        self.y = cp.empty(n, index)
         self.product = kernel(_PRODUCT, index)
         self.take = kernel(_TAKE, index)
         # As many lanes per row of the matrix as rows have entries on average, rounded up to a power
@@ -122,6 +131,7 @@ class ProductRun(gpu_steps.Run):
         self.width = min(1 << max(mean_entries - 1, 0).bit_length(), WARP)
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is in the frontier."""
         super().start(source)
         self.x.fill(0)
         self.x[source] = 1
@@ -129,7 +139,9 @@ class ProductRun(gpu_steps.Run):
 
 
 def multiply(run: ProductRun, level: int) -> None:
-    """Advance by one level: compute the product, then find the vertices of it that are discovered."""
+    """Make one level: compute the product of the matrix of incoming edges and the frontier, then
+    find those vertices of the product that are not reached yet.
+    """
     n = np.int64(run.graph.n_vertices)
     incoming = run.incoming
     run.frontier.clear_counters()

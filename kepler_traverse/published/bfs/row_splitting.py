@@ -34,6 +34,16 @@ class EdgeChunks:
 def split(graph, max_edges: int) -> EdgeChunks:
     """Split adjacency lists into chunks of at most ``max_edges`` edges, on the graph's device.
 
+    Parameters
+    ----------
+    graph : Graph
+    max_edges : int
+        Edges of a chunk; the last one of a list may have fewer. An empty list is one empty chunk.
+
+    Returns
+    -------
+    EdgeChunks
+
     Raises
     ------
     StrategyError
@@ -43,6 +53,7 @@ def split(graph, max_edges: int) -> EdgeChunks:
     n = graph.n_vertices
     index = graph.targets.dtype
     first = xp.zeros(n + 1, np.int64)
+    # A list has one chunk at least, so that each vertex can be queued as its chunks.
     first[1:] = xp.cumsum(xp.maximum(-(-graph.derived.degrees // max_edges), 1))
     n_chunks = int(first[n])
     if n_chunks > np.iinfo(index).max:
@@ -51,6 +62,7 @@ def split(graph, max_edges: int) -> EdgeChunks:
             "choose longer chunks"
         )
     chunks = xp.arange(n_chunks, dtype=np.int64)
+    # the last vertex whose first chunk is this one or an earlier one
     owner = xp.searchsorted(first, chunks, side="right") - 1
     offsets = xp.empty(chunks.size + 1, np.int64)
     offsets[:-1] = graph.offsets[owner] + (chunks - first[owner]) * max_edges

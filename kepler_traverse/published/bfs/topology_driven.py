@@ -59,7 +59,8 @@ ENTRIES = (
 )
 
 
-# Arguments that only some scans have.
+# Arguments that only some scans use, with values for the others: all scans have one argument
+# struct.
 _DEFAULT_ARGUMENTS = {
     "sources": None,
     "order": None,
@@ -71,11 +72,22 @@ _DEFAULT_ARGUMENTS = {
 
 
 class Scan(gpu_steps.Run):
-    """A traversal whose frontier is not listed. Its size is 1 if the last level reached any vertex,
-    and else 0.
+    """A traversal whose frontier is not listed: each level scans all vertices or all edges.
 
-    ``n_threads``: the number of threads that have work, if the knobs say nothing of the grid.
-    ``arguments``: those of ``entry``, other than the graph.
+    The size of its frontier is 1 if the last level reached any vertex, and else 0.
+
+    Parameters
+    ----------
+    graph : Graph
+    query : Query
+    entry : Entry
+        The kernel of the scan.
+    n_threads : int
+        Number of threads that have work. It decides about the grid, unless the knobs do.
+    shared_bytes : int
+        Dynamic shared memory of a block.
+    **arguments
+        Arguments of the kernel other than the graph and the state of a search.
     """
 
     def __init__(
@@ -90,23 +102,28 @@ class Scan(gpu_steps.Run):
         self.launches = PackedLaunches(self.kernel, shared_bytes=shared_bytes)
 
     def arguments(self) -> Named:
-        """Return the arguments of the scan by name, its level aside."""
+        """Return the arguments of the scan by name, without the level."""
         return super().arguments() | self.own_arguments
 
     def scan(self, level: int) -> None:
-        """Expand a level by a scan of all vertices or edges."""
+        """Expand a level by a scan of all vertices or edges, in one launch."""
+        # The kernel gets the level of the vertices that it reaches.
         self.launches.launch_blocks(self.blocks, None, self.arguments, level=np.int32(level + 1))
 
 
 def scan_level(run: Scan, level: int) -> None:
-    """The step of every strategy here: one scan, and one copy of two counters to the host."""
+    """Make one level by one scan, and copy two counters to the host. This is the step of every
+    strategy here.
+    """
     run.frontier.clear_counters()
     run.scan(level)
     run.close_level()
 
 
 def edge_list_arguments(graph) -> dict[str, Any]:
-    """Return the arguments of a scan of all edges: the source of each, and their number."""
+    """Return the arguments of a scan of all edges, by name: an array with the vertex that each edge
+    leaves, and the number of edges.
+    """
     sources = cp.empty_like(graph.targets)
     launch(
         kernel(_LIST_SOURCES, sources.dtype),
@@ -117,18 +134,22 @@ def edge_list_arguments(graph) -> dict[str, Any]:
 
 
 def by_thread(graph, query) -> Scan:
-    """Return a traversal with one thread per vertex."""
+    """Return a traversal of ``graph`` with one thread per vertex."""
     return Scan(graph, query, _LEVEL, graph.n_vertices)
 
 
 def by_virtual_warp(graph, query) -> Scan:
-    """Return a traversal with several lanes per vertex."""
+    """Return a traversal of ``graph`` in which several lanes of a warp, as many as a knob says,
+    share the edges of a vertex.
+    """
     width = (query.knobs or VirtualWarpKnobs()).width
     return Scan(graph, query, _VIRTUAL_WARP, width * graph.n_vertices, width=np.int32(width))
 
 
 def with_hubs_deferred(graph, query) -> Scan:
-    """Return a traversal in which vertices of high degree wait in a queue of their block."""
+    """Return a traversal of ``graph`` in which vertices of high degree wait in a queue of their
+    block until it has scanned all others.
+    """
     knobs = query.knobs or DeferKnobs()
     return Scan(
         graph,
@@ -142,23 +163,29 @@ def with_hubs_deferred(graph, query) -> Scan:
 
 
 def by_edge(graph, query) -> Scan:
-    """Return a traversal with one thread per edge."""
+    """Return a traversal of ``graph`` with one thread per edge."""
     return Scan(graph, query, _LEVEL_OF_EDGES, graph.n_edges, **edge_list_arguments(graph))
 
 
 def order_by_degree(graph):
-    """Return all vertices in the order of their degrees, of the targets' type."""
+    """Return the numbers of all vertices in the order of their degrees, ascending, as a CuPy array
+    of the targets' type.
+    """
     return cp.argsort(cp.diff(graph.offsets)).astype(graph.targets.dtype)
 
 
 def in_order_of_degrees(graph, query) -> Scan:
-    """Return a traversal with one thread per vertex, which each reads from an array."""
+    """Return a traversal of ``graph`` with one thread per vertex. Threads read their vertices from
+    an array in the order of degrees, so that those of a warp have lists of about the same length.
+    """
     return Scan(graph, query, _REDIRECTED, graph.n_vertices, order=order_by_degree(graph))
 
 
 class FlagScan(Scan):
-    """A traversal whose frontier is flags: for the frontier, for visited vertices, and for those
-    just reached.
+    """A traversal whose frontier is a flag per vertex.
+
+    Three uint8 arrays of shape (n_vertices,) have 1 for a vertex that was visited, that is in the
+    frontier, and that the current level has reached.
     """
 
     def __init__(self, graph, query):
@@ -168,11 +195,13 @@ class FlagScan(Scan):
         self.advance = kernel(_ADVANCE_FLAGS.variant(block=self.knobs.block), graph.targets.dtype)
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone is visited and in the frontier."""
         super().start(source)
         self.flags.fill(0)
         self.visited[source] = self.in_frontier[source] = 1
 
     def arguments(self) -> Named:
+        """Return the arguments of the scan by name."""
         return super().arguments() | {
             "visited": self.visited,
             "frontier": self.in_frontier,
@@ -180,7 +209,9 @@ class FlagScan(Scan):
         }
 
     def scan(self, level: int) -> None:  # noqa: ARG002
-        """Set flags of the next level, and then move them to the other arrays."""
+        """Expand a level in two launches. The first flags the vertices that are reached; the second
+        makes these flags the frontier, and the vertices visited.
+        """
         self.launches.launch_blocks(self.blocks, None, self.arguments)
         flags = (self.visited, self.in_frontier, self.updated)
         n_vertices = np.int64(self.graph.n_vertices)
@@ -188,12 +219,13 @@ class FlagScan(Scan):
 
 
 class Relaxation(Scan):
-    """A traversal in rounds. After r rounds the vertices within r hops are settled, and others may
-    not be.
+    """A traversal in rounds that relax all edges (Bellman-Ford). After r rounds the distances of
+    vertices within r hops are final, and others may not be.
     """
 
     def scan(self, level: int) -> None:
-        """Relax all edges once."""
+        """Relax all edges once. ``level`` is the number of rounds before."""
+        # a target beyond this many hops counts as unreached, since it may still get nearer
         self.complete_up_to = level + 1
         launch_blocks(self.kernel, self.blocks, self.arguments())
 
@@ -201,6 +233,9 @@ class Relaxation(Scan):
 class Predecessors:
     """Predecessors of a search that computes none, found from its distances by one more pass over
     all edges.
+
+    ``array`` has the predecessors of the last search, of the targets' type and shape (n_vertices,).
+    It is None if the query asks for none.
     """
 
     def __init__(self, graph, query):
@@ -212,7 +247,9 @@ class Predecessors:
         self.kernel = kernel(_FIND_PREDECESSORS, graph.targets.dtype)
 
     def find(self, source: int, distance):
-        """Return the predecessors, or None if none are asked for."""
+        """Return the predecessors of a search from ``source``, -1 where unreached, or None if the
+        query asks for none. ``distance`` has the hops of its result, -1 where unreached.
+        """
         if self.array is not None:
             self.array.fill(NO_PREDECESSOR)
             self.array[source] = source
@@ -222,19 +259,24 @@ class Predecessors:
 
 
 def plan_relaxation(entry: Entry):
-    """Return the ``plan`` of a strategy that relaxes all edges in each round."""
+    """Return the ``plan`` of a strategy that relaxes all edges in each round. ``entry`` is the
+    kernel of a round.
+    """
 
     def new_run(graph, query):
+        """Return the state of a search, with the threads that the kernel needs."""
         if entry is _RELAX_EDGES:
             return Relaxation(graph, query, entry, graph.n_edges, **edge_list_arguments(graph))
         return Relaxation(graph, query, entry, graph.n_vertices)
 
     def plan(graph, query):
+        """Allocate the state of a search and return the search."""
         # predecessors are found when the search has ended
         search = levels(new_run, scan_level)(graph, replace(query, predecessors=False))
         predecessors = Predecessors(graph, query)
 
         def traverse(source: int):
+            """Search from a vertex number."""
             outcome = search(source)
             if outcome.limit is not None:  # distances beyond the limit may not be settled
                 outcome.distance[outcome.distance > outcome.limit] = UNREACHED
@@ -246,10 +288,10 @@ def plan_relaxation(entry: Entry):
 
 
 def plan_by_degree(graph, query):
-    """Plan a scan of a graph whose vertices are renamed in the order of their degrees. The results
-    have the old names.
+    """Plan a scan of a copy of the graph whose vertices are renamed in the order of their degrees.
+    Return the search, a function of a source, whose results have the old names (vertex numbers).
     """
-    # The graph with vertices renamed: ``order`` has the old name of each, ``rank`` the new one.
+    # The renamed graph. By new name ``order`` has the old one, and by old name ``rank`` the new.
     order = order_by_degree(graph)
     index = graph.targets.dtype
     rank = cp.empty_like(order)
@@ -264,7 +306,8 @@ def plan_by_degree(graph, query):
         (graph.offsets, graph.targets, rank, offsets, n_vertices, targets),
     )
 
-    # Searches in it, whose results are of the old names.
+    # Searches in the renamed graph. Their predecessors would be the smallest by the new names, so
+    # that they are found in the graph itself.
     target_vertices = None
     if query.targets is not None:
         target_vertices = rank[cp.asarray(query.targets)].astype(np.int64).get()
@@ -276,6 +319,7 @@ def plan_by_degree(graph, query):
     distance = cp.empty(graph.n_vertices, np.int32)
 
     def traverse(source: int):
+        """Search from a vertex number of the graph itself."""
         outcome = search(int(rank[source]))
         cp.take(outcome.distance, rank, out=distance)
         return outcome._replace(distance=distance, predecessor=predecessors.find(source, distance))

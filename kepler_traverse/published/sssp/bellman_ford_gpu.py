@@ -52,7 +52,9 @@ ENTRIES = (_SWEEP, *_MASK.values(), *_WORK_FRONT.values())
 
 
 class SweepRun(gpu_steps.Run):
-    """A search without a frontier."""
+    """A search without a frontier. The size of its frontier is a flag: 0 if no vertex improved in
+    the last round.
+    """
 
     def __init__(self, graph, query):
         super().__init__(graph, query, {"sweep": _SWEEP})
@@ -61,22 +63,29 @@ class SweepRun(gpu_steps.Run):
 
 
 def _sweep(run: SweepRun, _count: int) -> None:
-    """Relax all edges. The flag stands for the size of the frontier."""
+    """Make one round: relax all edges, and read whether a vertex improved, which stands for the
+    size of the frontier. ``_count`` is the number of rounds before.
+    """
     run.frontier.clear_counters()
     run.sweep.launch(run.n_vertices, None, run.arguments)
     run.frontier.size, *_ = run.frontier.read_counters()
 
 
 class MaskRun(gpu_steps.Run):
-    """A search with a mask and two arrays of distances."""
+    """A search with a mask and two arrays of distances.
+
+    ``mask`` has 1 for the vertices whose edges the next round relaxes. ``updating`` has candidate
+    distances, which kernels lower in a round, and which replace ``distance`` at its end.
+    """
 
     def __init__(self, graph, query):
         super().__init__(graph, query, _MASK)
         self.updating = cp.empty(graph.n_vertices, self.keys.dtype)  # candidate distances, as keys
-        self.mask = self.queued_in  # unused until predecessors are computed
+        self.mask = self.queued_in  # an int32 array that is unused until predecessors are computed
         self.relax_masked = PackedLaunches(self.relax["relax"])
 
     def start(self, source: int) -> None:
+        """Begin a search: the source alone has a mask."""
         super().start(source)
         self.updating[...] = self.keys
         self.mask.fill(0)
@@ -84,7 +93,9 @@ class MaskRun(gpu_steps.Run):
 
 
 def _mask(run: MaskRun, _count: int) -> None:
-    """Relax the edges of the vertices with a mask, then copy the distances that fell."""
+    """Make one round: relax the edges of the vertices with a mask, then copy the distances that
+    fell and set the masks of the next round. ``_count`` is the number of rounds before.
+    """
     run.frontier.clear_counters()
     run.relax_masked.launch(run.n_vertices, None, run.arguments)
     state = (run.updating, run.n_vertices, run.keys, run.mask, run.frontier.counters)
@@ -97,14 +108,15 @@ class WorkFrontRun(gpu_steps.Run):
 
     def __init__(self, graph, query):
         super().__init__(graph, query, _WORK_FRONT)
-        # of the vertices of the frontier: their degrees, and the sums of these up to each
+        # int64, by position in the frontier: the degree of the vertex there, and the sum of the
+        # degrees up to it, which is where its edges end among those of the frontier
         self.degrees, self.ends = cp.empty((2, graph.n_vertices), np.int64)
         _, _, self.largest_degree = degree_statistics(graph.offsets)
         self.relax_balanced = PackedLaunches(self.relax["relax"])
 
 
 def _work_front(run: WorkFrontRun, count: int) -> None:
-    """Relax the edges of the frontier, balanced over the warps."""
+    """Make round ``count``: relax the edges of the frontier, of which each warp takes as many."""
     frontier = run.frontier
     size = frontier.size
     degrees = run.degrees[:size]
@@ -112,8 +124,8 @@ def _work_front(run: WorkFrontRun, count: int) -> None:
     frontier.clear_counters()
     launch(run.relax["degrees"], size, (run.graph.offsets, frontier.queue, np.int64(size), degrees))
     cp.cumsum(degrees, out=ends)
-    # Only the device knows the number of edges: as many warps as it holds, or fewer if each lane
-    # has at most one edge.
+    # Only the device knows the number of edges. It gets as many warps as it runs at once, or fewer
+    # if with these each lane has at most one edge.
     warps = min(resident_threads() // WARP, size * int(run.largest_degree) // WARP + 1)
     run.relax_balanced.launch(
         warps,

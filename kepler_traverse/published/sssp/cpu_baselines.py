@@ -32,12 +32,14 @@ from ...search.strategy import Outcome, Strategy, state_bytes
 from ...sssp import cpu_steps
 from ...sssp.host_loop import rounds
 
-_WAITS = 1  # stored in place of the round that queued a vertex
-_NOWHERE = -1  # not in the heap
+# In ``queued_in``, which elsewhere holds the round that queued a vertex: the vertex waits, and need
+# not be queued again. 0 or -1: it does not.
+_WAITS = 1
+_NOWHERE = -1  # the place of a vertex that is not in the heap
 
 
 class SweepRun(cpu_steps.Run):
-    """A search whose frontier is all vertices while any distance falls."""
+    """A search that relaxes the edges of all vertices in each round, while any distance falls."""
 
     def __init__(self, graph, query):
         super().__init__(graph, query)
@@ -45,29 +47,39 @@ class SweepRun(cpu_steps.Run):
 
 
 def _sweep(run: SweepRun, _count: int) -> None:
-    """Relax the edges of all vertices in order."""
+    """Make one round: relax the edges of all vertices in the order of their numbers.
+
+    The vertices that improve after the sweep has passed them are the frontier: without any, the
+    search ends. ``_count`` is the number of rounds before.
+    """
     run.queued_in.fill(_WAITS)  # a vertex that improves before the sweep reaches it needs no queue
     run.frontier_size = _relax_in_order(run, run.all_vertices)
 
 
 def _pass(run: cpu_steps.Run, _count: int) -> None:
-    """Relax the edges of the vertices that are in the queue when the pass begins."""
+    """Make one round: relax the edges of the vertices that are in the queue when the round begins.
+    ``_count`` is the number of rounds before.
+    """
     run.frontier_size = _relax_in_order(run, run.queue[: run.frontier_size])
     run.queue, run.next_queue = run.next_queue, run.queue
 
 
 def _relax_in_order(run: cpu_steps.Run, order) -> int:
-    """Relax the edges of vertices in this order; return how many vertices are in the next queue."""
+    """Relax the edges of the vertices ``order``, one after the other; return how many vertices are
+    in ``run.next_queue`` then.
+    """
     return _relax(Edges.of(run.graph), order, run.labels, run.next_queue)
 
 
 @njit(cache=True)
 def _relax(edges, order, labels, queue):
-    """Relax the edges of vertices in this order. Queue those that improve and do not wait; return
-    their number.
+    """Relax the edges of the vertices ``order``, one after the other. Write to ``queue`` those
+    vertices that improve and do not wait yet; return their number.
 
-    ``labels`` has the distances as ordered integers, and per vertex whether it waits: in the queue,
-    or, in a sweep, to be reached.
+    ``edges`` is the CSR with weights. ``labels`` (``cpu_steps.Labels``) has, in arrays of shape
+    (n_vertices,): the distances as keys, integers in the order of distances; in ``queued_in``
+    whether a vertex waits, in the queue or for the sweep to reach it; and in ``parent``, which may
+    be empty, the vertex that lowered it last. No distance beyond ``labels.limit`` is stored.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -81,7 +93,7 @@ def _relax(edges, order, labels, queue):
         u = order[i]
         waits[u] = 0  # it no longer waits
         distance = from_ordered(keys[u])
-        if distance == np.inf:
+        if distance == np.inf:  # a sweep also takes vertices that are not reached
             continue
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
@@ -102,17 +114,18 @@ def _relax(edges, order, labels, queue):
 class Heap(NamedTuple):
     """The vertices that wait, the nearest first: a binary heap in arrays of shape (n_vertices,).
 
-    Below place i are the places 2 i + 1 and 2 i + 2.
+    Below place i are the places 2 i + 1 and 2 i + 2, whose vertices are not nearer.
     """
 
-    vertices: np.ndarray
-    place: np.ndarray  # of each vertex in ``vertices``, or ``_NOWHERE``
+    vertices: np.ndarray  # vertex numbers; the caller knows how many of them there are
+    place: np.ndarray  # by vertex, its position in ``vertices``, or ``_NOWHERE``
 
 
 def _plan_heap(graph, query):
     """Return ``traverse(source)``, a search by Dijkstra's algorithm.
 
-    The queues and marks of the run are the heap and the flags of targets.
+    The arrays of a run that serve other strategies as queues and marks are used as the heap and as
+    the flags of targets.
     """
     run = cpu_steps.Run(graph, query)
     limit = as_distance(query.limit, graph.weights.dtype)
@@ -122,6 +135,7 @@ def _plan_heap(graph, query):
         n_target_vertices = query.targets.size
 
     def traverse(source: int) -> Outcome:
+        """Search from a vertex number. The rounds of the outcome are the settled vertices."""
         distance = run.distance
         heap = Heap(run.queue, run.next_queue)
         is_target = run.queued_in
@@ -134,7 +148,8 @@ def _plan_heap(graph, query):
             edges, source, limit, n_target_vertices, distance, heap, is_target
         )
         reached_limit = query.limit
-        if stop < np.inf:  # all targets are settled: what lies beyond may not be
+        # All targets are settled: distances up to ``stop`` are final, and larger ones may not be.
+        if stop < np.inf:
             distance[distance > stop] = np.inf
             reached_limit = float(stop)
         run.finish(source)
@@ -145,8 +160,12 @@ def _plan_heap(graph, query):
 
 @njit(cache=True)
 def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_target):
-    """Search from one source; return the number of settled vertices, and the distance up to which
-    it is complete.
+    """Search from the vertex ``source``. Return the number of settled vertices, and the distance up
+    to which the result is complete, infinite if it is complete everywhere.
+
+    ``edges`` is the CSR with weights. No distance beyond ``limit`` is stored. The search ends once
+    ``n_target_vertices`` vertices with a 1 in ``is_target`` are settled; 0 stands for no targets.
+    ``distance`` is infinite everywhere, and ``waiting``, a ``Heap``, is empty.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -187,7 +206,7 @@ def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_tar
 
 @njit
 def _rise(heap, place, distance, v):
-    """Move a vertex from its place towards the top of the heap."""
+    """Move vertex ``v`` from its place in the heap upwards, while the one above it is farther."""
     i = place[v]
     while i > 0:
         above = (i - 1) // 2
@@ -202,7 +221,9 @@ def _rise(heap, place, distance, v):
 
 @njit
 def _sink(heap, place, distance, size, v):
-    """Move a vertex from the top towards the end of the heap."""
+    """Put vertex ``v`` at the top of a heap of ``size`` vertices, in place of the one there, and
+    move it towards the end while a vertex below is nearer.
+    """
     i = 0
     while 2 * i + 1 < size:
         below = 2 * i + 1

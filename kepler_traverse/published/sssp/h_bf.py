@@ -42,10 +42,11 @@ BLOCK = 256
 
 _FILE = Path(__file__).parent / "kernels" / "h_bf.cu"
 
-# As in the kernel file.
+# Numbers by which the kernel file knows the values of knobs.
 _DUPLICATES = {"keep": 0, "mark": 1, "atomic64": 2}
 _ENQUEUE = {"atomic": 0, "prefix_sum": 1, "shared": 2}
 _HEAVY = {"none": 0, "blocks": 1, "children": 2}
+# what kernels count, in the order of the kernel file
 _COUNTED = (
     "relaxations",
     "successful",
@@ -55,8 +56,10 @@ _COUNTED = (
     "closed",
 )
 _MAX_VERTICES = 2**30  # their numbers leave two bits of 32 unused
+# A word of a vertex (4.2) has the key of its distance in the upper 32 bits and the round that last
+# improved it in the lower ones. The first of these stands for no round.
 _BEFORE_ALL_ROUNDS = 0xFFFFFFFF
-_INFINITE_KEY = 0x7F800000
+_INFINITE_KEY = 0x7F800000  # the bits of an infinite float32
 
 _HINTS = (("STREAM", 1), ("READ_ONLY", 1), ("BYPASS_L1", 1))
 _CONSTANTS = (
@@ -123,12 +126,16 @@ def rule(graph) -> HBfKnobs:
 
 
 def _has_class_bits(graph) -> bool:
-    """Whether vertex numbers leave the two bits in which edges have their class."""
+    """Return whether vertex numbers leave two bits of 32 unused, in which the targets of edges hold
+    the class of the edge.
+    """
     return graph.targets.dtype == np.int32 and graph.n_vertices <= _MAX_VERTICES
 
 
 def refuse(graph, knobs: HBfKnobs) -> None:
-    """Raise StrategyError for knobs that the graph's types do not allow."""
+    """Raise StrategyError for knobs that the types of the graph's targets and weights, or the
+    number of its vertices, do not allow.
+    """
     if knobs.edge_classes and not _has_class_bits(graph):
         raise StrategyError(
             "strategy 'h_bf' keeps edge classes in two bits of 32-bit vertex numbers, so of 2^30 vertices at most, and this "
@@ -145,6 +152,8 @@ def refuse(graph, knobs: HBfKnobs) -> None:
 class Run(gpu_steps.Run):
     """The state of a traversal: the knobs, the kernels compiled for them, and the arrays that they
     need.
+
+    Attributes named like fields of the kernels' argument struct are passed to the kernels.
     """
 
     def __init__(self, graph, query):
@@ -153,13 +162,13 @@ class Run(gpu_steps.Run):
         n_hubs = 0
         if knobs.heavy != "none":
             n_hubs = int((cp.diff(graph.offsets) > knobs.heavy_degree).sum())
-        heavy = knobs.heavy if n_hubs else "none"
+        heavy = knobs.heavy if n_hubs else "none"  # without hubs no code for them is compiled
         # Two counters per round that the host does not wait for: the size of the next frontier, and
         # the high-degree vertices.
         super().__init__(
             graph, query, _choose_kernels(knobs, heavy), n_counters=2 * knobs.rounds_per_read
         )
-        # of each round: a view that begins with its two
+        # by round since the host has waited: a view of the counters that begins with its two
         self.counters = [self.frontier.counters[2 * i :] for i in range(knobs.rounds_per_read)]
 
         # Arguments of the kernels; None without the feature.
@@ -167,7 +176,7 @@ class Run(gpu_steps.Run):
         if heavy == "blocks":
             self.hubs = cp.empty(n_hubs, graph.targets.dtype)
         self.hub_capacity = np.int64({"children": MAX_CHILDREN, "blocks": n_hubs, "none": 0}[heavy])
-        self.words = None  # distance and round of each vertex
+        self.words = None  # distance and round of each vertex, in one integer
         if knobs.duplicates == "atomic64":
             self.words = cp.empty(graph.n_vertices, np.int64)
         self.on_device = None
@@ -177,8 +186,8 @@ class Run(gpu_steps.Run):
         self.heavy_degree = np.int64(knobs.heavy_degree)
         self.min_width = np.int32(knobs.min_width)
         self.max_width = np.int32(knobs.max_width)
-        self.classified = graph.targets
-        self.n_skipped = 0
+        self.classified = graph.targets  # the targets, with the class of each edge in its top bits
+        self.n_skipped = 0  # edges that rounds skip, which ``finish`` relaxes
         if knobs.edge_classes:
             self._classify()
         self.launches = {
@@ -188,11 +197,12 @@ class Run(gpu_steps.Run):
         }
 
     def _classify(self) -> None:
-        """Copy the targets with the class of each edge in their two top bits (4.1); no copy if all
-        these bits are 0.
+        """Copy the targets with the class of each edge in their two top bits (4.1): whether rounds
+        skip the edge, and whether it is the only one that leads to its target. If no edge is of
+        either class, the copy is not used.
         """
         graph = self.graph
-        in_degrees = self.queued_in
+        in_degrees = self.queued_in  # its memory is free before a search
         in_degrees.fill(0)
         launch(
             self.relax["count_targets"],
@@ -216,17 +226,21 @@ class Run(gpu_steps.Run):
             self.classified = classified
 
     def arguments_of_round(self, i: int) -> Named:
-        """Return the arguments of round ``i`` since the last wait."""
+        """Return the arguments of kernels, by name, for round ``i`` since the host has waited, from
+        0 on.
+        """
         return self.arguments() | {
-            "u": self.graph.targets.dtype.type(0),
+            "u": self.graph.targets.dtype.type(0),  # child kernels alone have a vertex of their own
             "targets": self.classified,
             "queued_in": self.queued_in if self.knobs.duplicates == "mark" else None,
             "counters": self.counters[i],
             "counted": self.on_device,
+            # holds the size of the frontier, which the host knows for the first round alone
             "previous": self.counters[i - 1] if i else None,
         }
 
     def start(self, source: int) -> None:
+        """Begin a search from a vertex number, with all counts at 0."""
         super().start(source)
         if self.words is not None:
             self.words.fill(_INFINITE_KEY << 32 | _BEFORE_ALL_ROUNDS)
@@ -237,14 +251,18 @@ class Run(gpu_steps.Run):
 
     @property
     def frontier_size(self) -> int:
-        """Vertices of the frontier; all vertices of the graph if its queue overflowed."""
+        """Number of vertices of the frontier. If its queue overflowed with duplicates, each round
+        takes all vertices of the graph, and this is their number.
+        """
         if self.frontier.size > self.frontier.capacity:
             return int(self.n_vertices)
         return self.frontier.size
 
     def wait(self, n_rounds: int) -> int:
-        """Wait for some rounds and count their vertices; return how many of the rounds had a
-        frontier.
+        """Wait for ``n_rounds`` rounds that were launched, and read the sizes of their frontiers.
+        Return how many of the rounds had a frontier: later ones had nothing to do.
+
+        FrontierOverflowError: more vertices were queued than a queue without duplicates can hold.
         """
         frontier = self.frontier
         counters = frontier.read_counters()
@@ -266,14 +284,18 @@ class Run(gpu_steps.Run):
 
     @property
     def counted(self) -> dict[str, int] | None:
-        """What the kernels and the host counted since the start; None unless asked for."""
+        """What the kernels and the host have counted since the search began, by name; None without
+        the knob ``counters``.
+        """
         if self.on_device is None:
             return None
         return dict(zip(_COUNTED, self.on_device.get().tolist(), strict=True)) | self.steps
 
     def finish(self, source: int, n_open: int | None = None) -> None:
-        """Take the distances from the words, relax the edges that the rounds skipped, and compute
-        predecessors.
+        """Make the results: take the distances from the words, relax the edges that the rounds
+        skipped, and compute predecessors.
+
+        ``n_open`` vertices that were reached lack a predecessor; None: all of them do.
         """
         n = self.n_vertices
         if self.words is not None:
@@ -285,7 +307,9 @@ class Run(gpu_steps.Run):
 
 
 def _choose_kernels(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
-    """Return the kernels for these knobs by name, all of them in one module."""
+    """Return the entry points for these knobs, by name. All have the same constants, so that the
+    file is compiled once. ``heavy`` is the mapping of high-degree vertices, "none" without any.
+    """
     entries = {
         "relax": RELAX,
         "count_targets": COUNT_TARGETS,
@@ -312,8 +336,10 @@ def _choose_kernels(knobs: HBfKnobs, heavy: str) -> dict[str, Entry]:
 
 
 def width_for(knobs: HBfKnobs, size: int, resident: int) -> int:
-    """Return the lanes of a virtual warp for a frontier of that size (5.2), where the device holds
-    ``resident`` threads at once. The kernel does the same: only it may know the size.
+    """Return how many lanes a virtual warp, which shares the edges of a vertex, has for a frontier
+    of ``size`` vertices (5.2). The device runs ``resident`` threads at once.
+
+    The kernel computes the same, because it alone may know the size.
     """
     width = knobs.min_width
     while width < knobs.max_width and 2 * width * size <= resident:
@@ -325,14 +351,15 @@ def relax(run: Run, count: int) -> int:
     """Relax the edges of the frontier, for one round or several; return how many rounds had a
     frontier.
 
-    The number of rounds before the host waits grows with the number of rounds so far. Rounds after
-    the last cost little.
+    ``count`` is the number of rounds so far. The number of rounds that are launched before the host
+    waits grows with it, to an eighth. Rounds after the last one of the search cost little.
     """
     run.frontier.clear_counters()
     n_rounds = max(1, min(run.knobs.rounds_per_read, count // 8))
     size = run.frontier_size
     for i in range(n_rounds):
-        # Any grid is right. Frontiers of long traversals change slowly.
+        # The host does not know the size of later frontiers. Any grid gives right results, and in a
+        # long traversal frontiers change slowly, so that twice the first size is enough.
         _launch_round(run, count + i, i, size if i == 0 else 2 * size)
     return run.wait(n_rounds)
 
@@ -344,6 +371,7 @@ def _launch_round(run: Run, count: int, i: int, size: int) -> None:
     knobs = run.knobs
     frontier = run.frontier
     threads = -(-size // knobs.vertices_per_warp) * width_for(knobs, size, int(run.resident))
+    # Packed arguments differ by queue, of which there are two, and by the counters of the round.
     key = (frontier.queue.data.ptr, i)
     pack = partial(run.arguments_of_round, i)
     changed: dict[str, Any] = {"n_frontier": np.int64(frontier.size), "round": np.int32(count)}

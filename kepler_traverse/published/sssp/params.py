@@ -139,6 +139,7 @@ class HBfKnobs(Knobs):
     counters: bool = switch(False)
 
     def __post_init__(self) -> None:
+        """Check the value of each field, and that the bounds of the width do not cross."""
         super().__post_init__()
         if self.min_width > self.max_width:
             raise InputError(

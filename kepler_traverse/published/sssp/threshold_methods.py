@@ -5,13 +5,14 @@ While vertices wait beyond the last threshold, a rule makes a new list for the n
 one pile after the other is relaxed in rounds until no vertex falls into it. See
 threshold_methods.cu. The systems differ only in the list:
 
-========================  =====================================================================================
-``near_far_piles``        one threshold
-``buckets``               ten
-``delta_stepping``        eight; only the light edges are relaxed in rounds. The heavy edges are relaxed once,
+========================
+=====================================================================================
+``near_far_piles``        one threshold ``buckets``               ten ``delta_stepping``
+eight; only the light edges are relaxed in rounds. The heavy edges are relaxed once,
                           when the bucket is empty, since they lead beyond it
 ``threshold_front``       one, computed from the vertices that wait: all vertices up to it are final
-========================  =====================================================================================
+========================
+=====================================================================================
 
 H-BF, section 3, describes the papers [9], [20], [5] and [6]: bucketing there sorts to emulate
 buckets, and the others scan arrays over all vertices. Differences from all of them: the thread that
@@ -55,8 +56,32 @@ ENTRIES = (_LIGHTEST, *_KERNELS.values())
 
 
 class Run(gpu_steps.Run):
-    """The state of a search: one pile per threshold, and two alternating ones for the vertices
+    """The state of a search: one pile of vertices per threshold, and a last pile for the vertices
     beyond the last threshold.
+
+    Distances are handled as keys: integers in the order of the distances, with their bits. The last
+    pile is one of two arrays in turn, as dividing it writes to the other one.
+
+    Attributes
+    ----------
+    piles : CuPy array of shape (n_thresholds + 2, n_vertices)
+        Vertex numbers. Row i has the vertices whose distance is below threshold i and not below the
+        one before. The last two rows are the two arrays of the last pile. A vertex that has moved
+        to a nearer pile stays in the old one, as a stale entry.
+    thresholds : CuPy array of shape (n_thresholds,)
+        The current list of thresholds, ascending keys.
+    sizes : CuPy int64 array of shape (n_thresholds + 1,)
+        Entries of each pile, and last those of the last pile.
+    side : {0, 1}
+        Which of its two arrays the last pile is in: row ``side - 2`` of ``piles``.
+    floor : int
+        Key at which the current list ends and the last pile begins.
+    begin, ends : int, list of int
+        Keys at which the current list begins, and at which each of its piles ends.
+    waiting : int
+        Entries of the last pile, stale ones included.
+    rounds : int
+        Rounds since the search began.
     """
 
     def __init__(self, graph, query, n_thresholds: int):
@@ -64,7 +89,8 @@ class Run(gpu_steps.Run):
         real = graph.weights.dtype
         n = graph.n_vertices
         self.pile_capacity = np.int64(n)
-        # Arguments that a division does not have: those of rounds, which it does not read.
+        # Arguments of rounds. A division takes the same struct but does not read these, so that any
+        # values do.
         weight_bounds = {"above": self.key(0), "up_to": self.key(0)}
         self.arguments_of_rounds = weight_bounds | dict.fromkeys(
             ("current", "keeps", "round"), np.int32(0)
@@ -79,27 +105,26 @@ class Run(gpu_steps.Run):
         self.launches = {name: PackedLaunches(self.relax[name]) for name in ("split", "relax")}
 
     def key(self, number) -> np.generic:
-        """Return a number as a key, an integer in which distances are ordered, for a kernel."""
+        """Return an integer as a scalar of the type of keys, as kernels take it."""
         return self.keys.dtype.type(number)
 
     def start(self, source: int) -> None:
         """Begin with the source in the last pile, and no list of thresholds."""
         super().start(source)
-        self.side = 0  # which of the two last piles vertices beyond the list wait in
-        self.floor = 0  # where the current list ends and the last pile begins
+        self.side = 0
+        self.floor = 0
         self.rounds = 0
         self.piles[-2, 0] = source
-        self.waiting = 1  # in the last pile, stale entries included
-        # the distances, as keys, at which the current list begins and at which each of its piles
-        # ends
+        self.waiting = 1
         self.begin = -1
         self.ends: list[int] = []
 
     def nearest(self, lightest=None) -> tuple[int, int]:
-        """Return the smallest distance in the last pile, and the smallest sum with a lightest edge,
-        as keys; infinite if none.
+        """Return two keys of the vertices in the last pile: the smallest distance, and the smallest
+        sum of a distance and the vertex's lightest edge. They are infinite if no vertex is there,
+        or if ``lightest`` is None.
 
-        ``lightest`` has the weight of the lightest edge of each vertex, as a key.
+        ``lightest`` has, by vertex, the weight of its lightest edge as a key.
         """
         self.frontier.clear_counters()
         counters = self.frontier.counters
@@ -110,13 +135,15 @@ class Run(gpu_steps.Run):
             self.key(self.floor),
         )
         launch(self.relax["nearest"], self.waiting, (*beyond, lightest, counters))
-        # A counter grows, from 0: it is how much smaller than infinity a key is.
+        # Counters are cleared to 0 and grow by atomic maxima: they hold how much smaller than
+        # infinity a key is.
         gap, gap_of_sums = self.frontier.read_counters()
         return self.infinite - gap, self.infinite - gap_of_sums
 
     def divide(self, begin: int, ends: list[int]) -> list[int]:
-        """Divide the last pile by new thresholds, ``ends``, from the key ``begin`` on; return how
-        many vertices are in each pile.
+        """Divide the vertices of the last pile among piles that end at the keys ``ends``,
+        ascending, the first of which begins at the key ``begin``. Return how many vertices are in
+        each pile; those beyond the last end make the new last pile.
         """
         self.thresholds[...] = cp.asarray(np.array(ends, self.keys.dtype))
         last_pile = self.piles[self.side - 2]
@@ -138,7 +165,9 @@ class Run(gpu_steps.Run):
         return self.read_sizes()
 
     def read_sizes(self) -> list[int]:
-        """Return the sizes of the piles, and note that of the last one."""
+        """Wait for the device and return the sizes of the piles of the list. That of the last pile
+        is stored in ``waiting``.
+        """
         self.sizes.get(out=self._sizes_on_host)
         *sizes, self.waiting = self._sizes_on_host.tolist()
         return sizes
@@ -146,11 +175,14 @@ class Run(gpu_steps.Run):
     def relax_edges(
         self, vertices, size: int, current: int, above: int, up_to: int, keeps: bool
     ) -> None:
-        """Relax the edges of these vertices with weights in (``above``, ``up_to``], which are keys.
+        """Make one round: relax those edges of ``vertices[:size]`` whose weights are in
+        (``above``, ``up_to``], two keys. Vertices that fall into the current pile are the frontier
+        then.
 
         ``current`` is the number of the pile that is relaxed. With ``keeps``, vertices that fall
         into it are appended to it, so that their heavy edges can be relaxed at its end.
         """
+        # the key at which the pile begins: an entry with a smaller distance is stale
         floor = self.ends[current - 1] if current else self.begin
         self.frontier.clear_counters()
         self.launches["relax"].launch(
@@ -171,8 +203,9 @@ class Run(gpu_steps.Run):
         self.frontier.advance()
 
     def settle(self, current: int, size: int, light: int) -> None:
-        """Relax a pile in rounds until no vertex falls into it. Edges heavier than ``light`` are
-        relaxed once at the end.
+        """Relax pile ``current``, of ``size`` vertices, in rounds until no vertex falls into it.
+        Then the distances in it are final. Edges heavier than the key ``light`` are relaxed once at
+        the end.
         """
         has_heavy = light < self.infinite
         self.relax_edges(self.piles[current], size, current, -1, light, has_heavy)
@@ -184,25 +217,38 @@ class Run(gpu_steps.Run):
 
 
 def plan_thresholds(rule_of, knobs):
-    """Return the ``plan`` of a strategy with a list of thresholds; ``knobs`` are the defaults.
+    """Return the ``plan`` of a strategy with a list of thresholds.
 
-    ``rule_of(graph, knobs)`` is called once per plan. It returns the length of the list and a
-    function ``rule(run)``, which is called before each new list. That returns where the list
-    begins, where each of its piles ends (ascending keys), and the key of the weight up to which an
-    edge is light; or None if no vertex waits.
+    Parameters
+    ----------
+    rule_of : callable
+        ``rule_of(graph, knobs)`` is called once per plan. It returns the length of the list and a
+        function ``rule(run)``. That is called before each new list. It returns the key at which the
+        list begins, the ascending keys at which its piles end, and the key of the weight up to
+        which an edge is light; or None if no vertex waits.
+    knobs : Knobs
+        The defaults.
+
+    Returns
+    -------
+    callable
+        ``plan(graph, query)``, which allocates the state of a search and returns the search.
     """
 
     def plan(graph, query):
+        """Allocate the state of a search and return the search."""
         n_thresholds, rule = rule_of(graph, query.knobs or knobs)
         run = Run(graph, query, n_thresholds)
 
         def traverse(source: int) -> Outcome:
+            """Search from a vertex number."""
             run.start(source)
+            # Each pass makes a new list for the nearest vertices of the last pile.
             while run.waiting and (division := rule(run)) is not None:
                 begin, ends, light = division
                 sizes = run.divide(begin, ends)
                 for current in range(len(ends)):
-                    if sizes[current]:
+                    if sizes[current]:  # relaxing a pile fills those after it
                         run.settle(current, sizes[current], light)
                         sizes = run.read_sizes()
             run.finish(source)
@@ -214,15 +260,18 @@ def plan_thresholds(rule_of, knobs):
 
 
 def by_width(width, n: int, has_heavy: bool = False):
-    """Return ``n``, and the rule of as many piles of equal width from the nearest vertex on.
+    """Return ``n`` and a rule, as ``plan_thresholds`` expects of ``rule_of``: a list of ``n`` piles
+    of equal width from the nearest vertex on.
 
-    With ``has_heavy``, edges heavier than the width are heavy. ``width`` is a number of the
-    weights' type.
+    ``width`` is a number of the weights' type. With ``has_heavy`` edges of a larger weight are
+    heavy; else none is.
     """
     width = np.asarray(width)
 
     def rule(run: Run):
-        """Return what ``plan_thresholds`` says of a rule."""
+        """Return the key at which the list begins, the keys at which its piles end, and the key up
+        to which edges are light; None if no vertex waits.
+        """
         begin, _ = run.nearest()
         if begin == run.infinite:
             return None
@@ -248,8 +297,8 @@ def by_width(width, n: int, has_heavy: bool = False):
 
 
 def mean_width(graph, edges: float):
-    """Return the width below which a vertex would have about this many edges, if weights were
-    uniform.
+    """Return the width of piles such that a vertex has about ``edges`` edges lighter than it, if
+    weights are uniform: ``edges`` mean weights, divided by the mean degree.
     """
     mean = 0.0
     if graph.n_edges:
@@ -260,7 +309,9 @@ def mean_width(graph, edges: float):
 
 
 def delta_for(graph, delta: float):
-    """Return the width ``delta``, or the largest weight divided by the mean degree if it is 0."""
+    """Return the width of buckets, in the type of the weights: ``delta``, or if that is 0 the
+    largest weight divided by the mean degree.
+    """
     if delta:
         return _as_weight(graph, delta)
     largest = 0.0
@@ -270,22 +321,27 @@ def delta_for(graph, delta: float):
 
 
 def _width(graph, weight: float):
-    """Return a weight divided by the mean degree, in the type of the weights."""
+    """Return ``weight`` divided by the mean degree of the graph, in the type of the weights."""
     return _as_weight(graph, weight * graph.n_vertices / max(graph.n_edges, 1))
 
 
 def _as_weight(graph, number: float):
-    """Return a number in the type of the weights; what that does not hold is its largest number."""
+    """Return a number in the type of the weights, or the largest finite number of the type if that
+    is smaller.
+    """
     real = graph.weights.dtype
     return real.type(min(number, float(np.finfo(real).max)))
 
 
 def by_vertices(graph, with_edges: bool):
-    """Return the rule of one threshold that is computed from the waiting vertices: the smallest
-    distance, or ``with_edges`` the smallest sum of a distance and the vertex's lightest edge.
+    """Return 1 and a rule, as ``plan_thresholds`` expects of ``rule_of``: a list of one threshold
+    that is computed from the waiting vertices.
+
+    The threshold is their smallest distance, or ``with_edges`` the smallest sum of a distance and
+    the vertex's lightest edge: no vertex up to it can fall any more.
     """
     lightest = None
-    if with_edges:
+    if with_edges:  # by vertex, the key of the weight of its lightest edge
         real = graph.weights.dtype
         lightest = cp.full(graph.n_vertices, np.inf, real).view(f"i{real.itemsize}")
         find = kernel(_LIGHTEST, graph.targets.dtype, real)
@@ -296,6 +352,9 @@ def by_vertices(graph, with_edges: bool):
         )
 
     def rule(run: Run):
+        """Return the key at which the list begins, the key at which its pile ends, and the key up
+        to which edges are light, which all are; None if no vertex waits.
+        """
         begin, smallest_sum = run.nearest(lightest)
         if begin == run.infinite:
             return None
@@ -309,24 +368,28 @@ def by_vertices(graph, with_edges: bool):
 
 
 def _near_far(graph, knobs):
+    """Return 1 and the rule of ``near_far_piles``: one pile, of a width by the mean weight."""
     return by_width(mean_width(graph, knobs.edges_a_pile), 1)
 
 
 def _buckets(graph, knobs):
+    """Return the number of buckets and the rule of ``buckets``: a width by the mean weight."""
     return by_width(mean_width(graph, knobs.edges_a_bucket), knobs.n_buckets)
 
 
 def _delta_stepping(graph, knobs):
+    """Return the number of buckets and the rule of ``delta_stepping``, which has heavy edges."""
     return by_width(delta_for(graph, knobs.delta), DELTA_BUCKETS, has_heavy=True)
 
 
 def _threshold_front(graph, knobs):
+    """Return 1 and the rule of ``threshold_front``: a threshold by the vertices that wait."""
     return by_vertices(graph, knobs.threshold == "lightest_edges")
 
 
 def _memory(n_thresholds: int, lightest: bool = False) -> Memory:
-    """Return the memory of a strategy: the state of any GPU traversal, the piles, and the lightest
-    edges.
+    """Return a function that estimates the bytes of a strategy of these piles: the state of any
+    GPU traversal, the piles and, with ``lightest``, the lightest edges.
     """
     once = 8 * (2 * n_thresholds + 1)
     return state_bytes(8 * lightest, numbers=n_thresholds + 2, once=once, beside=gpu_steps.memory)

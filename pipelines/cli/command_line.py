@@ -44,7 +44,9 @@ class OnceParser(argparse.ArgumentParser):
         )
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; the error for an unknown option suggests similar ones."""
+        """Parse the words of a command line, by default those of this process, and return a
+        namespace of values by key. The error for an unknown option suggests similar ones.
+        """
         parsed, unknown = self.parse_known_args(self._join_values(args), namespace)
         if unknown:
             flags = [word for word in unknown if word.startswith("-") and word != "--"]
@@ -54,7 +56,9 @@ class OnceParser(argparse.ArgumentParser):
         return parsed
 
     def error(self, message: str) -> Any:
-        """Raise UsageError, which says what to do with a value that looks like a flag."""
+        """Raise UsageError with a message of argparse. If a flag has no value, add what to do with
+        a value that looks like a flag. argparse calls this, and would end the process itself.
+        """
         without_value = re.match(r"argument (?P<flag>--\S+): expected one argument$", message)
         if without_value:
             message += f"; a value that begins with - is given as {without_value['flag']}=VALUE"
@@ -65,10 +69,12 @@ class OnceParser(argparse.ArgumentParser):
         show(*message.splitlines())
 
     def _join_values(self, args: Any) -> list[str]:
-        """Return the words of a command line, in which a flag is joined with a negative value (or a
-        list that begins with one), so that argparse does not take the value for a flag.
+        """Return the words of a command line, in which a flag and a value that begins with a
+        negative number are one word, such as ``--cutoff=-1``. Argparse would take the value for a
+        flag. ``args`` None stands for the command line of this process.
         """
         words = list(sys.argv[1:] if args is None else args)
+        # flags that take a value; a switch takes none
         with_value = {
             flag for flag, action in self._option_string_actions.items() if action.nargs != 0
         }
@@ -83,8 +89,8 @@ class OnceParser(argparse.ArgumentParser):
         return joined
 
     def _describe_unknown(self, name: str) -> str:
-        """Say that there is no option of a name, and which it may mean: those that begin so, or
-        else are alike.
+        """Return an error text for an unknown option ``name``, with up to four options that it may
+        mean: those that begin with it, or else those of similar spelling.
         """
         known = [flag[2:] for flag in self._option_string_actions if flag.startswith("--")]
         bare_name = name.strip("-").replace("_", "-")
@@ -105,6 +111,7 @@ class Once(argparse.Action):
     """
 
     def __init__(self, option_strings: Any, dest: Any, const: Any = None, **keywords: Any) -> None:
+        # SUPPRESS: a flag that is not given leaves no attribute in the namespace
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
@@ -155,8 +162,8 @@ def add_option(group: Any, option: Option) -> None:
 
 
 def _add_switch(group: Any, option: Option) -> None:
-    """Add the two flags of a setting that is on or off; ``Once`` stores whether it was
-    ``option.flag`` that was given.
+    """Add the two flags of a setting that is on or off to an argparse group. ``Once`` stores True
+    for ``option.flag``, and False for the other one.
     """
     off = "--no-" + option.flag[2:]
     if option.key == "directed":
@@ -168,8 +175,8 @@ def _add_switch(group: Any, option: Option) -> None:
 
 
 def _takes(kind: ResultKind, option: Option) -> bool:
-    """Whether results of a kind may be asked for with an option, and with the setting that the
-    option needs.
+    """Return whether a result of a kind may be asked for together with an option, and with the
+    setting that the option itself needs. ``--help`` of a kind lists these options.
     """
     needed_key = option.table
     if option.key == "seed":
@@ -184,12 +191,14 @@ def _takes(kind: ResultKind, option: Option) -> bool:
     names = {key: name for name, key in SETTINGS.items()}
     names |= dict.fromkeys(("max_depth", "cutoff"), "limit")
     names |= dict.fromkeys(SOURCE_CHOICES, "sources")
-    names["pairs"] = "pairs"
+    names["pairs"] = "pairs"  # a source choice that has a rule of its own
     return rules.takes(kind, names.get(option.key, option.key), OUTPUT_SCHEMAS)
 
 
 def parser(kind: str | None = None) -> OnceParser:
-    """Return the command line of the job, with all options or with those of one result kind."""
+    """Return the parser of the job's command line, with all options. For ``--help`` of one result
+    kind, ``kind`` is its name, and only the options that it takes are there.
+    """
     program = called_as("batch_sources")
     question = "(--sources ... | --random-sources N | ...)"
     if kind is not None:
@@ -232,7 +241,9 @@ def options_in(words: Sequence[str]) -> list[str]:
 
 
 def to_resume(words: Sequence[str]) -> list[str]:
-    """Return the command line that resumes the run of a command line."""
+    """Return the words of the command line that resumes the run which ``words`` began: the same,
+    with ``--resume`` as the last option.
+    """
     options = options_in(words)
     others = [word for word in options if word not in ("--resume", "--no-resume")]
     after_options = words[len(options) :]
@@ -247,6 +258,6 @@ def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
     """
     flags = vars(parser().parse_args(argv))
     config = flags.pop("config", None)
-    if not flags["edges"]:  # they may be in the settings file
+    if not flags["edges"]:  # none is given here: an empty list would override the settings file
         del flags["edges"]
     return flags, config

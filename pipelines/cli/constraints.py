@@ -1,8 +1,10 @@
-"""What settings of the job together must be: a row per rule, by keys of settings, or roles as
-``columns.ROLE``.
+"""Rules of several settings of the job together, such as "A needs B": a row per rule. Settings are
+named by their keys, and columns of tables by their roles as ``columns.ROLE``.
 
-``Constraint`` says how the texts of a rule name settings. A rule of one value is a fact of its
-option, in ``options``. A rule that reads a file, or the graph, is where that is read.
+A ``Constraint`` has a function that says whether settings violate it, and texts of an error: why,
+and what to do. In the texts ``{0}`` is the first setting as the user writes it, ``{name}`` another
+one, and ``{name=}`` one with its value. A rule of one value is a fact of its option, in
+``options``. A rule that reads a file, or the graph, is where that is read.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from .values import is_url
 
 
 def needs_table(option: Option) -> Constraint:
-    """Return the rule that an option which reads columns comes with their table."""
+    """Return the rule that an option which reads columns of a table, such as ``--keep-columns``, is
+    given together with that table.
+    """
     table = option.table
     formats = ""
     if table == "sources":
@@ -40,7 +44,9 @@ def needs_table(option: Option) -> Constraint:
 
 
 def only_with(name: str, other: str, value: str, remedy: str = "leave {0} out") -> Constraint:
-    """Return the rule that a flag of a program is for one value of another flag."""
+    """Return the rule that the flag ``name`` of a program is given only where another flag has one
+    value. ``remedy`` says what to do where it has another value.
+    """
     return Constraint(
         names=(name, other),
         violated=lambda flags: flags.is_given(name) and flags.value(other) != value,
@@ -50,7 +56,7 @@ def only_with(name: str, other: str, value: str, remedy: str = "leave {0} out") 
 
 
 def _keeps_cache_in_output(settings: Settings) -> bool:
-    """Whether the cache of graphs is in the output folder."""
+    """Return whether the folder of cached graphs is the output folder, or is in it."""
     if settings.output is None or settings.graph_cache is None:
         return False
     cache = _absolute_path(settings.graph_cache)
@@ -67,7 +73,7 @@ def _absolute_path(path: str) -> str:
 
 
 def _names_open_scheduler(settings: Settings) -> bool:
-    """Whether there is a TLS key, and the address of the scheduler is not one of TLS."""
+    """Return whether there is a key for TLS, but the scheduler's address is one without TLS."""
     address = settings.scheduler_address
     return settings.tls_key is not None and bool(address) and not str(address).startswith("tls://")
 
@@ -78,9 +84,11 @@ def _count_source_choices(settings: Settings) -> int:
 
 
 def idle(name: str, violated: Callable[[Settings], object], why: str, *others: str) -> Constraint:
-    """Return the rule that a setting has no effect where ``violated(settings)``, and why.
+    """Return the rule that the setting ``name`` has no effect if ``violated(settings)`` is true.
 
-    ``others``: the settings because of which it has none.
+    ``why`` completes the sentence "NAME has no effect: ...". ``others`` are the settings because of
+    which it has none. A flag that violates such a rule is refused; a setting of a file is left out
+    with a note.
     """
     return Constraint(
         names=(name, *others),
@@ -92,8 +100,9 @@ def idle(name: str, violated: Callable[[Settings], object], why: str, *others: s
 
 
 def _built_in_memory(key: str) -> Constraint:
-    """Return the rule that ``build_memory`` has no effect with a setting by which rows of the edge
-    list are looked up or left out: that is done in memory.
+    """Return the rule that ``build_memory``, a limit beyond which a graph is built in files, has no
+    effect with the setting ``key``. By that setting rows of the edge list are looked up or left
+    out, which is done in memory.
     """
     return idle(
         "build_memory",
@@ -113,10 +122,13 @@ _NO_WEIGHTS = "bfs counts hops and takes no weights; {algorithm=sssp} does"
 
 
 def _has_no_table(role: str) -> Callable[[Settings], bool]:
-    """Return the condition that the table with the column of a role is no file."""
+    """Return a function that says whether settings name no file for the table with the column of a
+    role.
+    """
 
     def violated(settings: Settings) -> bool:
-        """Whether no file is given for the table; those of pairs are files always."""
+        """Return whether no file is given for the table."""
+        # sources and targets may also be ids, which have no columns; pairs are always a file
         files = {"sources": settings.sources_file, "targets": settings.targets_file}
         return files.get(settings.find_table(role), settings.pairs) is None
 
@@ -124,11 +136,12 @@ def _has_no_table(role: str) -> Callable[[Settings], bool]:
 
 
 def _has_no_rows_per_source(settings: Settings) -> bool:
-    """Whether the rows of the result are those of all sources together."""
+    """Return whether the rows of the result belong to all sources together, and not to one each."""
     return settings.kind.one_search or settings.kind.adds_up
 
 
-# Without effect; a settings file may serve several runs.
+# Settings without effect in combination with others. In a settings file, which may serve several
+# runs, they are no error.
 IDLE: tuple[Constraint, ...] = (
     idle(
         "partition_by",
@@ -252,8 +265,8 @@ IDLE: tuple[Constraint, ...] = (
 
 
 def _not_undirected(role: str) -> Constraint:
-    """Return the rule that a graph is not undirected if a column says which of its rows are edges
-    in both directions.
+    """Return the rule that ``--undirected`` is not given together with a column, named by its role,
+    that says which rows of the edge list are edges in both directions.
     """
     return Constraint(
         names=(f"columns.{role}", "directed"),
@@ -264,9 +277,10 @@ def _not_undirected(role: str) -> Constraint:
 
 
 def not_of_mg(name: str, values: tuple[Any, ...], why: str, other: str = "") -> Constraint:
-    """Return the rule that the engine cugraph-mg takes a setting with some values only.
+    """Return the rule that the engine cugraph-mg, which partitions a graph over several GPUs, takes
+    the setting ``name`` only with one of ``values``.
 
-    ``other``: what else to do than to leave the setting out.
+    ``why`` is the reason in an error. ``other`` says what else to do than to leave the setting out.
     """
     return Constraint(
         names=(name, "engine"),
@@ -279,6 +293,7 @@ def not_of_mg(name: str, values: tuple[Any, ...], why: str, other: str = "") -> 
 _ALL_ROWS = "it reads all rows, each as the graph is directed"
 _OF_EDGES = "its vertices are those of the edges"
 _NO_STRATEGIES = "it has no strategies and no knobs"
+# rules of the engine cugraph-mg
 MG_ROWS: tuple[Constraint, ...] = (
     Constraint(
         names=("result", "engine"),
@@ -333,13 +348,14 @@ OF_VERTICES = ("values", "geometry")  # options that read the table of vertices
 
 
 def _no_file(name: str, is_for_tables: bool) -> Constraint:
-    """Return the rule that an option of reading files has no effect where edges are in memory.
+    """Return the rule that the option ``name``, of how files of edges are read, has no effect where
+    edges are in memory.
 
-    ``is_for_tables``: whether it has one for a table in memory.
+    ``is_for_tables`` is whether it has an effect on a table in memory, but not on a graph.
     """
 
     def violated(options: GivenOptions) -> bool:
-        """Whether the option is given, and nothing of the run reads it."""
+        """Return whether the option is given, and nothing in the run reads it."""
         if not options.is_given(name) or (is_for_tables and options.value("edges") != "a graph"):
             return False
         # The table of vertices may still have what the result reads.
@@ -354,7 +370,9 @@ def _no_file(name: str, is_for_tables: bool) -> Constraint:
 
 
 def _no_weights(name: str) -> Constraint:
-    """Return the rule that an option of the weights of a table in memory is for sssp."""
+    """Return the rule that an option of weights, for edges in a table in memory, has no effect
+    unless the algorithm is sssp.
+    """
     return Constraint(
         names=(name,),
         violated=lambda options: (
@@ -368,7 +386,9 @@ def _no_weights(name: str) -> Constraint:
 
 
 def _no_column(role: str) -> Constraint:
-    """Return the rule that no column is named for a role where edges are a graph, which has none."""
+    """Return the rule that no column has a role of the edge list where edges are a graph, which has
+    no columns.
+    """
     name = f"columns.{role}"
     return Constraint(
         names=(name,),
@@ -378,8 +398,8 @@ def _no_column(role: str) -> Constraint:
     )
 
 
-# Of edges in memory, with which Python calls the job; the option ``edges`` says what they are: "a
-# graph" or "a table in memory".
+# Rules of calls of the job from Python with edges in memory. The option ``edges`` says what these
+# are: "a graph" or "a table in memory".
 IN_MEMORY: tuple[Constraint, ...] = (
     *(
         _no_file(option.key, option.reads == "tables")
@@ -396,6 +416,7 @@ IN_MEMORY: tuple[Constraint, ...] = (
     *(_no_column(role) for role, table in COLUMN_ROLES.items() if table == "edges"),
 )
 
+# rules whose violation is an error
 CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         names=SOURCE_CHOICES,
@@ -519,5 +540,5 @@ CONSTRAINTS: tuple[Constraint, ...] = (
 
 
 def has_effect(key: str, settings: Settings) -> bool:
-    """Whether a setting has an effect in combination with the others."""
+    """Return whether a setting, by its key, has an effect in combination with the others."""
     return not any(row.violated(settings) for row in IDLE if row.names[0] == key)

@@ -44,10 +44,10 @@ class UsageError(Exception):
 class Option:
     """A setting that has a flag: the flag is the key of the settings file, with dashes."""
 
-    key: str
+    key: str  # name of the field of ``Settings``, and key in a settings file
     kind: str  # a key of ``KINDS``: the kind of the value
-    help: str
-    group: str
+    help: str  # text of --help
+    group: str  # heading under which --help and docs/settings.md list it
     default: object = None  # None means "not set"
     choices: tuple[str, ...] = ()  # all values that are allowed; empty if there are others
     least: float | None = None  # the smallest value allowed
@@ -59,18 +59,19 @@ class Option:
     # of an argument of ``read_graph``: whether it is for "files" only, or also for "tables" in
     # memory
     reads: str = ""
-    in_python: bool = True  # whether ``run_job`` takes it
+    in_python: bool = True  # whether ``run_job``, the job as a function of Python, takes it
 
     @property
     def flag(self) -> str:
-        """The flag of the command line."""
+        """The flag on the command line, such as ``--batch-size``."""
         return "--" + self.key.replace("_", "-")
 
 
 def setting(default: object = None, **facts: Any) -> Any:
-    """Return a field of ``Settings`` that has a flag; ``facts`` are attributes of its ``Option``.
+    """Return a dataclass field of ``Settings`` that has a flag.
 
-    ``kind`` is needed among them if the type does not determine it: a text that is a folder, an
+    ``facts`` are attributes of its ``Option``, which become metadata of the field. ``kind`` is
+    needed among them if the type of the field does not determine it: a text that is a folder, an
     integer that is a size.
     """
     return field(default=default, metadata=facts)
@@ -89,7 +90,9 @@ _running = functools.partial(setting, group="running")
 
 
 def _parse_columns(text: str) -> dict[str, str]:
-    """Parse the value of ``--columns``, as src=from_id,dst=to_id: names of columns by their roles."""
+    """Parse the value of ``--columns``, such as ``src=from_id,dst=to_id``. Return the names of
+    columns by their roles.
+    """
     names: dict[str, str] = {}
     for piece in text.split(","):
         role, equals_sign, name = (part.strip() for part in piece.partition("="))
@@ -106,10 +109,12 @@ def _parse_columns(text: str) -> dict[str, str]:
 
 
 def edge_columns(columns: Mapping[str, str] | None, is_alone: bool = False) -> dict[str, Any]:
-    """Return the columns of the edge list as arguments of ``read_graph``, such as ``src_column``.
+    """Return the columns of the edge list as arguments of ``read_graph``, by name, such as
+    ``src_column``; None for a role without a column.
 
-    ``columns``: names by role, as ``Settings.columns``. ``is_alone``: whether the edge list is the
-    only table that is read, so that columns of other tables are refused.
+    ``columns`` has names of columns by role, as ``Settings.columns``, and may be None. ``is_alone``
+    is whether the edge list is the only table that is read: then a column of another table is a
+    UsageError.
     """
     named = columns or {}
     others = [role for role in named if COLUMN_ROLES[role] != "edges"]
@@ -125,11 +130,12 @@ def edge_columns(columns: Mapping[str, str] | None, is_alone: bool = False) -> d
     }
 
 
-FILES_OF_IDS = ("vertices", "only_vertices", "closed")  # options that the edge list is read with
+# options that name files of ids, which are read together with the edge list
+FILES_OF_IDS = ("vertices", "only_vertices", "closed")
 
 
 def read_options(settings: Settings) -> dict[str, Any]:
-    """Return the arguments of ``read_graph`` for the edge list of a run."""
+    """Return the arguments of ``read_graph`` for the edge list of a run, by name."""
     options = {option.key: getattr(settings, option.key) for option in OPTIONS if option.reads}
     options |= edge_columns(settings.columns)
     options["weighted"] = settings.algorithm == "sssp"
@@ -139,14 +145,17 @@ def read_options(settings: Settings) -> dict[str, Any]:
 
 
 def needs_edge_rows(settings: Settings) -> bool:
-    """Whether the graph must know which row of the edge list each edge is."""
+    """Return whether the graph must know which row of the edge list each edge is: for results that
+    name rows, or that add up other columns along paths.
+    """
     return settings.kind.needs_edge_rows or settings.along is not None
 
 
 def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
-    """Return how the files of an edge list are read, without what concerns the graph alone.
+    """Return the options of a run by which the files of an edge list are read, without those that
+    concern only the graph which is built of them.
 
-    ``others``: options that take the place of those of the settings.
+    ``others`` are options that take the place of those of the settings.
     """
     from kepler_traverse.formats import ReadOptions  # --help need not import it
 
@@ -156,11 +165,13 @@ def options_of_files(settings: Settings, **others: Any) -> ReadOptions:
 
 
 class Kind(NamedTuple):
-    """A kind of values of settings."""
+    """A kind of values that settings have, such as a size in bytes: how a flag takes it."""
 
     parse: Any  # function that parses the text of a flag; None for a switch, which has no text
     metavar: str = ""  # what stands for the value in --help
-    hint: object = None  # type of a field that has this kind, if its metadata name none
+    # type annotation of the fields of ``Settings`` that have this kind, unless their metadata name
+    # another one; None if each names it
+    hint: object = None
 
 
 KINDS = {
@@ -209,8 +220,8 @@ _RESULTS = (
 
 
 def _explain_results() -> str:
-    """Return the help of ``--result``: ``_RESULTS``, and of each kind that it does not name what
-    its records mean.
+    """Return the help of ``--result``: the text ``_RESULTS``, and after it the meaning of each
+    result kind that the text does not name, such as those of plug-ins.
     """
     named = set(re.findall(r"\w+", _RESULTS))
     texts = [_RESULTS]
@@ -526,8 +537,8 @@ class Settings:
             "example": {"duplicates": "mark"},
         },
     )
-    # Options of result kinds. ``_with_options_of_kinds`` adds what their flags say, from the
-    # dataclasses of the kinds, and the options of plug-ins.
+    # Options of result kinds. Here they have a type and a default alone. ``_with_options_of_kinds``
+    # adds the text of their flags, from the dataclasses of the kinds, and options of plug-ins.
     unreached: Literal["omit", "null", "cugraph"] = "omit"
     sort: Literal["source", "distance"] = "source"
     nearest_k: int | None = None
@@ -547,17 +558,19 @@ class Settings:
 
     @property
     def kind(self) -> ResultKind:
-        """The kind of the result."""
+        """The kind of the result, with its columns and options."""
         return OUTPUT_SCHEMAS[self.result]
 
     @property
     def scheduler(self) -> str | None:
-        """Address or file of an existing scheduler."""
+        """Address or file of an existing Dask scheduler to run on; None without one."""
         return self.scheduler_address or self.scheduler_file
 
     @property
     def wants_workers(self) -> bool:
-        """Whether batches run in worker processes, however little they are."""
+        """Whether batches must run in worker processes, even if there is so little work that the
+        job's own process would do: a setting is about workers.
+        """
         return (
             self.scheduler is not None
             or self.workers not in ("auto", 1)
@@ -567,37 +580,43 @@ class Settings:
 
     @property
     def has_own_processes(self) -> bool:
-        """Whether worker processes of this host, where there are some, come without Dask."""
+        """Whether worker processes, if there are any, are started by the job itself on this host,
+        without Dask.
+        """
         return self.scheduler is None and self.dashboard_address is None and self.engine != MG
 
     @property
     def sampled(self) -> list[str]:
-        """The settings that ask for a sample of all vertices."""
+        """The keys of settings that are given and ask for a sample of all vertices as sources."""
         keys = (key for key in ("samples", "epsilon") if key in self.kind.options_of_job)
         return [key for key in keys if self.value(key) is not None]
 
     @property
     def sources_file(self) -> str | None:
-        """The file that ``sources`` names, None if they are ids."""
+        """The file or URL that ``sources`` names; None if they are ids, or not given."""
         if isinstance(self.sources, str):
             return self.sources
         return None
 
     @property
     def targets_file(self) -> str | None:
-        """The file that ``targets`` names, None if they are ids."""
+        """The file or URL that ``targets`` names; None if they are ids, or not given."""
         if isinstance(self.targets, str):
             return self.targets
         return None
 
     def column(self, role: str) -> str | None:
-        """The name of the column that has a role, a key of ``COLUMN_ROLES``."""
+        """Return the name of the column that the user gives a role, a key of ``COLUMN_ROLES``; None
+        if none is given.
+        """
         return (self.columns or {}).get(role)
 
     def find_table(self, role: str) -> str:
-        """The setting that names the table with the column of a role.
+        """Return the key of the setting that names the table in which the column of a role is:
+        "edges", "sources", "targets" or "pairs".
 
-        The same role may be of different tables: groups are of targets for kinds that take these.
+        It may depend on the result: a column of groups is in the table of targets for kinds that
+        take targets.
         """
         for option in fields(self.kind.options_class):
             if option.metadata.get("column") == role:
@@ -606,20 +625,26 @@ class Settings:
 
     @property
     def groups_file(self) -> str | None:
-        """The file whose table has groups."""
+        """The file whose table has the column of groups, if there is one: that of the targets or of
+        the sources. None if these are ids, or not given.
+        """
         if self.find_table("group") == "targets":
             return self.targets_file
         return self.sources_file
 
     def value(self, key: str) -> Any:
-        """The value of a setting, or the name of the column of a role by ``columns.ROLE``."""
+        """Return the value of the setting ``key``. For ``columns.ROLE`` return the name of the
+        column of a role, None if none is given.
+        """
         setting, _, role = key.partition(".")
         if role:
             return self.column(role)
         return getattr(self, setting)
 
     def is_given(self, key: str) -> bool:
-        """Whether a setting asks for something, which its default does not."""
+        """Return whether a setting asks for something that a run without it does not do. ``key``
+        may be ``columns.ROLE``.
+        """
         value = self.value(key)
         default = getattr(Settings, key, None)
         # Beside the default, one value of these two leaves a run as it is, whatever its result.
@@ -630,24 +655,31 @@ class Settings:
         return value is not False or default is True
 
     def spelled(self, key: str, value: object = None) -> str:
-        """Return a setting, or a setting with a value, as the caller writes it."""
+        """Return a setting, or with ``value`` a setting with a value, as the user writes it: as a
+        flag, or as an argument of Python.
+        """
         return option_text(key, value)
 
 
 def flag_of_key(key: str) -> str:
-    """Return the flag of a setting, or of a role as ``columns.ROLE``."""
+    """Return the flag of the setting ``key``, such as ``--batch-size``. That of ``columns.ROLE`` is
+    ``--columns ROLE=NAME``.
+    """
     setting, _, role = key.partition(".")
     return "--" + setting.replace("_", "-") + (f" {role}=NAME" if role else "")
 
 
 def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
-    """Return the class of settings with a field for each option of the result kinds.
+    """Return a subclass of ``settings`` in which each option of the result kinds is a field with
+    a flag. Options of plug-ins are new fields.
 
-    Options that are columns of a table are roles of ``columns`` in place of fields of their own.
+    An option that is a column of a table has no field: it is a role of ``columns``, whose help
+    names it.
     """
     added = {}  # name, type and field by key, as make_dataclass takes them
     known = {attribute.name for attribute in fields(Option)}
-    hints: Any = functools.cache(typing.get_type_hints)  # slow, and kinds share classes of options
+    # cached, as this is slow and several kinds have the same class of options
+    hints: Any = functools.cache(typing.get_type_hints)
     for kind, option in _OPTIONS_OF_KINDS:
         if "column" in option.metadata:
             continue
@@ -666,8 +698,10 @@ def _with_options_of_kinds(settings: type[Settings]) -> type[Settings]:
 
 
 def _explain_columns_of_kinds() -> list[str]:
-    """Return the help of each role of ``--columns`` that is an option of result kinds."""
-    # names of the kinds by role, table and help
+    """Return a text for the help of ``--columns`` for each role that is an option of result kinds:
+    the role, its table, the kinds, and what the column means.
+    """
+    # names of the kinds by (role, table, help): kinds that share all three are named together
     kinds_by_column: dict[tuple[str, str, str], list[str]] = {}
     for kind, option in _OPTIONS_OF_KINDS:
         if "column" in option.metadata:
@@ -681,7 +715,9 @@ def _explain_columns_of_kinds() -> list[str]:
 
 
 def _unfit_option(kind: ResultKind) -> str:
-    """Say which option of the kind of a plug-in cannot be a setting, and why; ``""`` if all can."""
+    """Say which option of the result kind of a plug-in cannot be a setting, and why. Return ``""``
+    if all can.
+    """
     hints = typing.get_type_hints(kind.options_class)
     # Fields of settings without metadata are options of other kinds, with which a kind may share
     # an option of the same type and default.
@@ -709,7 +745,9 @@ def _unfit_option(kind: ResultKind) -> str:
 
 
 def _without_none(hint: Any) -> Any:
-    """Return a type without None, which stands for a value that is not given."""
+    """Return a type annotation without its member None, which stands for a value that is not given:
+    ``int`` for ``int | None``.
+    """
     members = typing.get_args(hint)
     if type(None) not in members:
         return hint
@@ -717,6 +755,7 @@ def _without_none(hint: Any) -> Any:
     return functools.reduce(operator.or_, others)
 
 
+# Kinds of plug-ins whose options cannot be settings are left out of the job.
 for _kind in kinds_of_plugins():
     if _problem := _unfit_option(_kind):
         leave_out(_kind, _problem)
@@ -728,7 +767,8 @@ _OPTIONS_OF_KINDS = [
     for option in fields(kind.options_class)
     if option.name in kind.options_of_job
 ]
-# Settings whose names are not those of the arguments of the library.
+# By the name of an argument of the library, the key of the setting that stands for it, where the
+# two differ. A column of a table is ``columns.ROLE``.
 SETTINGS = {"limits": "columns.limit"}
 for _, _option in _OPTIONS_OF_KINDS:
     if "setting" in _option.metadata:
@@ -740,8 +780,8 @@ if not typing.TYPE_CHECKING:
 
 
 def _make_options() -> Iterator[Option]:
-    """Yield the option of each field of ``Settings`` that has a flag; what its metadata lacks
-    follows from its type.
+    """Yield the ``Option`` of each field of ``Settings`` that has a flag. Its kind and choices
+    follow from the type of the field, unless the metadata say otherwise.
     """
     hints = typing.get_type_hints(Settings)
     kinds = {kind.hint: name for name, kind in KINDS.items()}
@@ -782,10 +822,10 @@ TLS = ("tls_ca_file", "tls_cert", "tls_key")  # all three or none
 
 
 def flag_text(name: str, value: object = None) -> str:
-    """Return an option of the library, with its value if there is one, as the flag of the job, for
-    messages.
+    """Return the flag of the job that stands for an argument of the library, for messages.
 
-    ``name`` is an argument of ``read_graph`` or of a search.
+    ``name`` is an argument of ``read_graph`` or of a search. ``value`` is shown as the value of the
+    flag, quoted for a shell; None shows the flag alone, or with a placeholder.
     """
     # Options whose flag has another name, or none.
     if name == "weighted":  # the algorithm decides it

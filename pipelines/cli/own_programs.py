@@ -9,9 +9,10 @@ OWN_PROGRAMS = ("assignment",)  # names of results, and of modules in ``pipeline
 
 
 def own_program(words: Sequence[str]) -> str | None:
-    """Return the name of the module that makes the result which a command line names; None for
-    results of searches.
+    """Return the name of the result, and of its module, if the words of a command line ask for one
+    that has a program of its own. Return None for results of searches.
     """
+    # both spellings: --result=NAME and --result NAME
     results = [word.removeprefix("--result=") for word in words if word.startswith("--result=")]
     results += [value for flag, value in pairwise(words) if flag == "--result"]
     return next((name for name in results if name in OWN_PROGRAMS), None)

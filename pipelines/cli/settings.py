@@ -48,6 +48,7 @@ from .options import (
 from .shards import parse_shard
 from .terminal import say
 
+# HOST:PORT, in which the host may be missing, and an address of a scheduler with a protocol
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 _SHORT = reprlib.Repr()  # of values in messages
@@ -55,18 +56,21 @@ _SHORT.maxother = _SHORT.maxstring = 60
 _SHORT.maxlevel = 2
 _SHORT.maxlist = 4
 _SHORT.maxtuple = 4
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_FILE_NAME = re.compile(r"[./]")  # a name without both may be an id, too
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")  # how a URL begins
+# found in the name of a file, but hardly in an id
+_FILE_NAME = re.compile(r"[./]")
+# how a path begins that was meant as a URL
 _ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/(?!/)")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 def _bounded(hint: Any, least: float | None) -> Any:
-    """Return the type of the allowed values of a setting, for pydantic: numbers from ``least`` on;
-    texts, lists and tables that are not empty.
+    """Return a type annotation with bounds, for pydantic, of the values that a setting allows.
 
-    ``hint``: type of the field of ``Settings``.
+    ``hint`` is the annotation of the field of ``Settings``. Numbers must be ``least`` or more, if
+    that is not None. Texts, lists and tables must not be empty.
     """
+    # the members of a union are bounded one by one
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return typing.Union[tuple(_bounded(member, least) for member in typing.get_args(hint))]  # noqa: UP007
     if hint in (int, float):
@@ -80,8 +84,8 @@ def _bounded(hint: Any, least: float | None) -> Any:
 
 
 def _make_checked_settings() -> Any:
-    """Return a dataclass of pydantic that checks values for ``Settings``: it has the same fields,
-    with the ranges from their metadata.
+    """Return a class that checks values for ``Settings``: a dataclass of pydantic with the same
+    fields, whose types have the ranges that the metadata of the fields name.
     """
     hints = typing.get_type_hints(Settings)
     hints["columns"] = dict[Literal[tuple(COLUMN_ROLES)], str] | None  # type: ignore[misc]
@@ -99,12 +103,14 @@ KNOWN_KEYS = tuple(setting.name for setting in fields(Settings))
 
 
 def _make_settings(values: dict[str, Any]) -> Settings:
-    """Return settings with these values; raise ValidationError for a wrong one."""
+    """Return settings with these values, by key, and defaults for the others. Raise pydantic's
+    ValidationError if a value is of a wrong type or out of range.
+    """
     return Settings(**vars(_CheckedSettings(**values)))
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Read a settings file.
+    """Return the values of a settings file, by key, as TOML has them; they are not checked.
 
     Raises UsageError: the file is missing or not TOML, or has a key that is no setting; the message
     lists the known keys.
@@ -134,10 +140,12 @@ def read_file(path: Path) -> dict[str, Any]:
 def merge_settings(
     flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Merge defaults, a settings file and flags, which override it.
+    """Merge defaults, a settings file and flags, check the result, and return it. Flags override
+    the file, and the file overrides defaults.
 
-    No other file is opened. ``flags``: values by the keys of settings. ``config``: the settings
-    file. ``environment`` may name a scheduler file, and a shard.
+    No file but the settings file is opened. ``flags`` has values by the keys of settings.
+    ``config`` is the settings file, None for none. ``environment`` may name a scheduler file, and a
+    shard.
 
     Raises UsageError (values are wrong or contradict) or InputError (a plug-in cannot be used).
     """
@@ -173,8 +181,12 @@ def merge_settings(
 def _merge_values(
     flags: dict[str, Any], config: Path | None, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the values of a settings file and of flags, which take the place of those of the file."""
+    """Return the values of a settings file, by key, with those of flags in their place where both
+    are there. They are not checked, but UsageError is raised if no edge list is among them.
+    """
     values = {} if config is None else read_file(config)
+    # A run has one kind of sources and one scheduler: a flag for either drops all that the file
+    # says of it.
     for choices in (SOURCE_CHOICES, SCHEDULER_CHOICES):
         if any(key in flags for key in choices):
             values = {key: value for key, value in values.items() if key not in choices}
@@ -190,23 +202,26 @@ def _merge_values(
 
 
 def _with_implied_values(settings: Settings) -> Settings:
-    """Return settings with what others imply: the kind of the result, sources and device."""
+    """Return settings in which values that follow from others are set: the kind of the result, all
+    vertices as sources, and the device.
+    """
     result, k = rules.choose_kind(settings.result, settings.nearest_k, settings.targets is not None)
     settings = replace(settings, result=result, nearest_k=k)
     takes_all_sources = settings.sampled or settings.kind.of_labels
     if takes_all_sources and not any(map(settings.is_given, SOURCE_CHOICES)):
         settings = replace(settings, all_sources=True)
     if settings.kind.of_labels and settings.device == "auto":
-        settings = replace(settings, device="cpu")  # which builds labels
+        settings = replace(settings, device="cpu")  # labels are built on the CPU alone
     return settings
 
 
 def read_settings(
     flags: dict[str, Any], config: Path | None = None, environment: Mapping[str, str] = os.environ
 ) -> Settings:
-    """Return ``merge_settings`` with the columns that the headers of the given tables name.
+    """Return what ``merge_settings`` does, with the columns of the user's tables that have roles by
+    their names. For these the headers of the tables are read, and rules about columns are checked.
 
-    Raises UsageError, too, if a file that is there cannot be read.
+    It also raises UsageError if a file that is there cannot be read.
     """
     settings = merge_settings(flags, config, environment)
     _check_readable(settings)
@@ -216,9 +231,11 @@ def read_settings(
 
 
 def checked_settings(values: dict[str, Any]) -> Settings:
-    """Return the settings in a manifest; raise ValueError if one is wrong.
+    """Return the settings that a manifest holds, ``values`` by key; raise ValueError if one is
+    wrong.
 
-    Manifests of other versions may lack keys, which have defaults, and have unknown keys.
+    A manifest of another version may lack keys, which then have defaults, or have unknown ones,
+    which are left out.
     """
     try:
         return _make_settings({key: value for key, value in values.items() if key in KNOWN_KEYS})
@@ -227,7 +244,9 @@ def checked_settings(values: dict[str, Any]) -> Settings:
 
 
 def _describe_error(error: ValidationError, flags: dict[str, Any], config: Path | None) -> str:
-    """Return the first error of pydantic as a sentence that names the setting as the user gave it."""
+    """Return the first error that pydantic found as a sentence, which names the setting as the user
+    gave it and says what is wrong with its value.
+    """
     first = error.errors()[0]
     value = None
     if first["type"] != "missing":
@@ -244,10 +263,10 @@ def _describe_error(error: ValidationError, flags: dict[str, Any], config: Path 
 
 
 def refuse_unreadable(name: str, path: str | Path) -> None:
-    """Raise UsageError for a file that cannot be read, such as a pipe, before anything waits for
-    it.
+    """Raise UsageError for a file that cannot be read. A pipe is one, for which a reader might wait
+    without an end.
 
-    ``name``: flag of the file, for errors.
+    ``name`` is the flag of the file, for errors.
     """
     try:
         open_regular(Path(path), follow=True).close()
@@ -261,10 +280,10 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
 
 
 def refuse_secrets(name: str, *places: object) -> None:
-    """Raise UsageError for a URL that holds what may be a password or a signature: it would be
+    """Raise UsageError for a URL that holds what may be a password or a signature, since URLs are
     written to manifests.
 
-    ``name``: flag of the places, for errors. Places that are no texts have no secrets.
+    ``name`` is the flag of the places, for errors. ``places`` that are no texts are let pass.
     """
     for place in places:
         if isinstance(place, str) and has_secrets(place):
@@ -275,10 +294,9 @@ def refuse_secrets(name: str, *places: object) -> None:
 
 
 def refuse_half_addresses(name: str, *places: object) -> None:
-    """Raise UsageError for a path such as s3:/bucket, which begins like an address and which
-    pyarrow would take for one.
+    """Raise UsageError for a path such as s3:/bucket, which pyarrow would take for a URL.
 
-    ``name``: flag of the places, for errors.
+    ``name`` is the flag of the places, for errors. ``places`` that are no texts are let pass.
     """
     for place in places:
         if isinstance(place, str) and _ONE_SLASH.match(place):
@@ -290,11 +308,11 @@ def refuse_half_addresses(name: str, *places: object) -> None:
 
 
 def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
-    """Raise UsageError for a folder that is a URL: as a path, it would be created at an unexpected
-    place.
+    """Raise UsageError for a folder at an address that nothing can be written to: as a path, it
+    would be created at an unexpected place.
 
-    ``name``: flag of the folder, for errors. ``takes_stores``: whether it may be in an object
-    store.
+    ``name`` is the flag of the folder, for errors. ``takes_stores`` is whether it may be a URL of
+    an object store.
     """
     scheme = _SCHEME.match(folder)
     refuse_secrets(name, folder)
@@ -316,7 +334,9 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
 
 
 def _name_setting(key: str, flags: dict[str, Any], config: Path | None) -> str:
-    """Return the name of a setting as the user gave it: a flag, or a key of the settings file."""
+    """Return the name of the setting ``key`` as the user gave it, for errors: a flag, or the path
+    of the settings file and the key in it.
+    """
     if key == "edges":
         return "EDGES"
     if key in flags or config is None:
@@ -325,7 +345,9 @@ def _name_setting(key: str, flags: dict[str, Any], config: Path | None) -> str:
 
 
 def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for a text that no file system or network accepts."""
+    """Raise UsageError if a text is empty or holds a null character, which no file system or
+    network accepts, or if an address holds secrets or lacks a slash.
+    """
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
         name = _name_setting(key, flags, config)
@@ -347,7 +369,7 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
 
 
 def _check_networks(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for a text that is no address in a network."""
+    """Raise UsageError if the address of the dashboard or of the scheduler is of a wrong form."""
     for key, pattern, example in (
         ("dashboard_address", _ADDRESS, "HOST:PORT, such as 127.0.0.1:8787"),
         ("scheduler_address", _URL, "PROTOCOL://HOST:PORT, such as tcp://10.0.0.1:8786"),
@@ -362,8 +384,9 @@ def _check_networks(settings: Settings, flags: dict[str, Any], config: Path | No
 
 
 def _with_columns_of_tables(settings: Settings) -> Settings:
-    """Return the settings with the columns of the user's tables that have roles by their names, as
-    a column ``weight`` of sources.
+    """Return settings whose ``columns`` also have those columns of the user's tables that have a
+    role by their name, such as a column ``weight`` of the table of sources. The headers of the
+    tables are read.
     """
     from kepler_traverse.formats.ids import column_of_ids
 
@@ -375,14 +398,14 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
         ("targets", "target", settings.targets_file),
         ("pairs", "origin", settings.pairs),
     )
-    for table, role, path in tables:  # role: of the ids
-        if path is None:
+    for table, role, path in tables:  # role: that of the column of ids
+        if path is None:  # the table is not given, or is a list of ids
             continue
 
         # A file of which a column is named must be a table, and no text with one id per line.
         is_table = table == "pairs" or table in map(settings.find_table, columns)
         names = columns_of_file(path, table, is_table)
-        if names is None:
+        if names is None:  # a text file with one id per line
             continue
 
         # The column of ids, and those of further roles; the user's names count first.
@@ -397,10 +420,12 @@ def _with_columns_of_tables(settings: Settings) -> Settings:
 def _columns_by_name(
     settings: Settings, table: str, role: str, names: list[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the roles that the result takes from columns of a table, and the columns of their
-    names.
+    """Yield each role that the result takes from a column of a table, and the column that has the
+    role by its name.
 
-    ``role``: that of the ids, as "source", since source_weight may be called weight.
+    ``table`` is the setting that names the table, and ``names`` are its columns. ``role`` is that
+    of its column of ids, such as "source": a role ``source_weight`` is also that of a column
+    ``weight``.
     """
     for option, key in SETTINGS.items():
         _, _, option_role = key.partition(".")
@@ -415,19 +440,21 @@ def _columns_by_name(
 
 
 def find_idle(settings: Settings) -> Iterator[Violation]:
-    """Yield the settings of a run that have no effect in combination with the others."""
+    """Yield a violation for each setting of a run that has no effect in combination with the
+    others: it says why.
+    """
     return (idle for idle in violations(settings, IDLE) if settings.is_given(idle.option))
 
 
 def _with_rules(
     settings: Settings, flags: dict[str, Any], config: Path | None, has_tables: bool
 ) -> Settings:
-    """Return settings without those that have no effect; raise UsageError for settings that violate
+    """Return settings without those that have no effect. Raise UsageError for settings that violate
     a rule, or lack what the result needs.
 
     A setting of a file that has no effect is reported and dropped, since the file may serve several
-    runs; a flag is refused. ``has_tables``: whether the columns that the headers of tables name are
-    among the settings.
+    runs; a flag is refused. ``has_tables`` is whether the columns that the headers of tables name
+    are among the settings: before, rules about these are not checked.
     """
     # Rules of the options of all kinds.
     keys = _keys_of_options(settings)
@@ -462,10 +489,11 @@ def _without(
     flags: dict[str, Any],
     config: Path | None = None,
 ) -> Settings:
-    """Return settings without one of a file, which is reported; raise UsageError for a flag.
+    """Return settings without one that has no effect. A setting of a file is reported on stderr;
+    for one that is a flag raise UsageError.
 
-    ``key``: of the setting, or ``columns.ROLE``. ``violation``: says why it has no effect, and
-    ``config`` is the file to name if that text does not.
+    ``key`` is that of the setting, or ``columns.ROLE``. ``violation`` says why it has no effect.
+    ``config`` is the settings file, given if the text of the violation does not name it.
     """
     setting, _, role = key.partition(".")
     if setting in flags:
@@ -481,8 +509,8 @@ def _without(
 
 
 def _options_of(settings: Settings) -> GivenOptions:
-    """Return the options of the result as the rules of all kinds take them: by the names of keyword
-    arguments.
+    """Return the options of the result as the library's rules take them: by the names of keyword
+    arguments, each as the user writes it and with its value.
     """
     keys = _keys_of_options(settings)
     written = {
@@ -492,6 +520,7 @@ def _options_of(settings: Settings) -> GivenOptions:
     # value.
     written |= {"direction": written["direction"] and option_text("direction", "in")}
     values = {name: settings.value(key) for name, key in keys.items()}
+    # to the rules, None stands for all vertices as sources, and for none that are given
     if settings.all_sources or not settings.is_given(keys["sources"]):
         values["sources"] = None
     return GivenOptions(
@@ -500,9 +529,11 @@ def _options_of(settings: Settings) -> GivenOptions:
 
 
 def _keys_of_options(settings: Settings) -> dict[str, str]:
-    """Return the keys of settings by the names of options in ``kinds.rules``.
+    """Return the key of a setting for each option of the library's rules, by the name of the
+    option.
 
-    Of an option that several settings stand for, it is the one that is given.
+    If several settings stand for an option, as for ``sources``, it is the key of the one that is
+    given.
     """
     # ``stream`` is an argument of the library that no setting stands for.
     keys = {name: name for row in rules.ROWS for name in row.names if name != "stream"}
@@ -516,7 +547,9 @@ def _keys_of_options(settings: Settings) -> dict[str, str]:
 
 
 def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path | None) -> None:
-    """Raise UsageError for a list of ids in a settings file of which one is the name of a file."""
+    """Raise UsageError if a list of ids in a settings file has the name of a file: the file alone,
+    without a list, would be read.
+    """
     for option in OPTIONS:
         ids = getattr(settings, option.key)
         if option.kind != "ids" or option.key in flags or not isinstance(ids, list):
@@ -531,7 +564,7 @@ def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path
 
 
 def _check_addresses(settings: Settings) -> None:
-    """Raise UsageError for a folder at an address that nothing is written to."""
+    """Raise UsageError if a folder of the settings is at an address that is never written to."""
     for option in OPTIONS:
         path = getattr(settings, option.key)
         if path is not None and option.kind == "folder":
@@ -541,7 +574,8 @@ def _check_addresses(settings: Settings) -> None:
 def _check_readable(settings: Settings) -> None:
     """Raise UsageError for a file that exists and cannot be read.
 
-    One that does not exist is missed by what reads it, but for those of TLS.
+    For a file that does not exist, its reader raises an error later. Those of TLS have no such
+    reader, and are refused here.
     """
     for option in OPTIONS:
         path = getattr(settings, option.key)
@@ -551,7 +585,7 @@ def _check_readable(settings: Settings) -> None:
 
 
 def _check_condition(where: str) -> None:
-    """Raise UsageError if the text of ``--where`` is no condition."""
+    """Raise UsageError if a text, the value of ``--where``, is no condition on rows."""
     from kepler_traverse.formats.where import row_filter
 
     try:
@@ -562,7 +596,9 @@ def _check_condition(where: str) -> None:
 
 
 def _check_knobs(settings: Settings, config: Path | None) -> None:
-    """Raise UsageError for knobs that the strategy does not have, before the graph is read."""
+    """Raise UsageError for knobs (options of one strategy) that the strategy does not have, before
+    the graph is read. ``config`` is the settings file, where knobs are given.
+    """
     from kepler_traverse.bfs import REGISTRY as BFS
     from kepler_traverse.sssp import REGISTRY as SSSP
 

@@ -10,17 +10,19 @@ from ..output.shard import Shard
 from .options import UsageError
 
 _SHARD = re.compile(r"(?P<index>auto|\d{1,7})(?:/(?P<count>\d{1,7}))?")
-_MAX_DIGITS = 18
+_MAX_DIGITS = 18  # of a number in a variable of the environment
 # variables of the environment, of Slurm and of Kubernetes, with the number of a process
 _SLURM_TASK = "SLURM_ARRAY_TASK_ID"
 _KUBERNETES_INDEX = "JOB_COMPLETION_INDEX"
 
 
 def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | None:
-    """Return the shard that ``--shard`` names: I/N; auto/N or auto, with the rest from the
-    environment.
+    """Return the shard that a value of ``--shard`` names: number I of N processes that share a run;
+    None if ``text`` is None.
 
-    Where ``merge_settings`` has put I/N in the place of auto, ``environment`` may be empty.
+    The value is I/N, auto/N or auto. What it leaves open is taken from ``environment``, the
+    variables that Slurm or Kubernetes set. It may be empty for a value I/N, as ``merge_settings``
+    stores it. UsageError: the value is of no such form, or a variable is missing.
     """
     if text is None:
         return None
@@ -44,9 +46,11 @@ def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | Non
 def _from_environment(
     text: str, count: str | None, environment: Mapping[str, str]
 ) -> tuple[str, str]:
-    """Return the index and the count of a shard as texts.
+    """Return the index and the count of a shard, two texts of digits, from variables of the
+    environment.
 
-    ``text``: the value of ``--shard``, for errors. ``count``: N of ``auto/N``; None for ``auto``.
+    ``text`` is the value of ``--shard``, for errors. ``count`` is N of ``auto/N``, and None for
+    ``auto``, which takes the count from the environment, too.
     """
     index = environment.get(_SLURM_TASK) or environment.get(_KUBERNETES_INDEX)
     if index is None or not _is_number(index):
@@ -73,7 +77,9 @@ def _from_environment(
 
 
 def _array_fact(environment: Mapping[str, str], fact: str, default: Any = None) -> Any:
-    """Return a number that Slurm says of an array of tasks, or the default if it does not say it."""
+    """Return the number in the variable ``SLURM_ARRAY_TASK_FACT``, by which Slurm describes an
+    array of tasks, or ``default`` if it is not set. UsageError: it is no number.
+    """
     name = f"SLURM_ARRAY_TASK_{fact}"
     value = environment.get(name)
     if not value:
@@ -86,14 +92,15 @@ def _array_fact(environment: Mapping[str, str], fact: str, default: Any = None) 
 
 
 def _is_number(text: str) -> bool:
-    """Whether a text has only the digits 0 to 9, and not too many."""
+    """Return whether a text consists of the digits 0 to 9, and not of too many."""
     return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
 def _find_position(index: int, count: int, first: int, last: int, step: int) -> str:
-    """Return the position of a task among the ``count`` tasks of its array, from 0; raise
-    UsageError unless these are numbered from ``first`` to ``last`` by ``step``.
+    """Return the position, from 0 and as a text, of task ``index`` among the ``count`` tasks of its
+    array. UsageError: these are not numbered from ``first`` to ``last`` by ``step``.
     """
+    # ``not step`` comes before the division by it
     if last - first != step * (count - 1) or not step or (index - first) % step:
         raise UsageError(
             f"--shard auto: the {count} tasks of the array are not evenly "

@@ -24,8 +24,8 @@ _has_ended = False  # whether the program of ``run_heeding`` has ended
 
 
 def heeded() -> list[signal.Signals]:
-    """Return the signals that end this process: SIGINT and SIGTERM, but for one that was ignored at
-    its start, as SIGINT is in the background.
+    """Return the signals that are to end this process: SIGINT and SIGTERM, without one that is
+    ignored, as SIGINT is for a process that a shell has started in the background.
     """
     return [
         number
@@ -35,7 +35,7 @@ def heeded() -> list[signal.Signals]:
 
 
 def _handle_by(handler: Any) -> None:
-    """Let a handler of ``signal`` handle the signals that end this process."""
+    """Have a handler, as ``signal.signal`` takes it, handle the signals that end this process."""
     for number in heeded():
         signal.signal(number, handler)
 
@@ -48,10 +48,12 @@ def listen() -> None:
 
 
 def run_heeding(program: Callable[[], int]) -> int:
-    """Run a program that both signals end with 130, and return its exit code.
+    """Run a program, which returns its exit code, and return that code. SIGINT and SIGTERM end the
+    program with the exit code 130.
 
-    After a signal it has a few seconds to end by itself: a request to an object store, or a kernel,
-    may keep it from hearing the signal. Once it has ended, a signal does not change its exit code.
+    After a signal it has a few seconds to end by itself, before this process is ended: a request to
+    an object store, or a kernel, may keep it from seeing the signal. Once it has ended, a signal
+    does not change its exit code.
     """
     _handle_by(_end_soon)
     try:
@@ -68,8 +70,8 @@ def _stop_heeding() -> None:
     """Let no signal end this process while its interpreter ends.
 
     The end of an interpreter takes its handlers away, but leaves ignored signals ignored. They are
-    ignored no earlier, as processes that begin here would inherit it: until then a handler does
-    nothing.
+    ignored only then, by ``atexit``, as processes that this one starts would inherit it. Until then
+    a handler does nothing.
     """
     global _has_ended
     _has_ended = True
@@ -78,12 +80,14 @@ def _stop_heeding() -> None:
 
 
 def ignore() -> None:
-    """Ignore both signals from now on."""
+    """Ignore the signals that end this process from now on."""
     _handle_by(signal.SIG_IGN)
 
 
 def _end_soon(number: Any, frame: Any) -> None:
-    """Handle a signal: raise KeyboardInterrupt, and end this process if that does not end it."""
+    """Handle a signal: raise KeyboardInterrupt, and end this process a few seconds later if that
+    has not ended it.
+    """
     start(_end_late, "kepler-end")
     interrupt(number, frame)
 
@@ -94,7 +98,7 @@ def _end_late() -> None:
     if not _has_ended:
         say("interrupted")
     flush()
-    os._exit(EXIT_INTERRUPTED)
+    os._exit(EXIT_INTERRUPTED)  # at once: the main thread may never come to an end
 
 
 def check() -> None:
@@ -105,7 +109,9 @@ def check() -> None:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Delay a first interrupt until the end of the block; a second one is not delayed."""
+    """Delay the first signal to end, if it comes within the block, until the end of the block. A
+    second one is not delayed.
+    """
     global _is_held
     _is_held = True
     try:
@@ -116,7 +122,7 @@ def held() -> Iterator[None]:
 
 
 def interrupt(_number: Any, _frame: Any) -> None:
-    """Handle a signal: raise KeyboardInterrupt, unless it is the first one and is held."""
+    """Handle a signal: raise KeyboardInterrupt, unless it is the first and ``held`` delays it."""
     global _is_requested
     is_first = not _is_requested
     _is_requested = True

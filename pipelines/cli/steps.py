@@ -13,8 +13,8 @@ from kepler_traverse._uninterrupted import start
 
 from .terminal import say
 
-# The steps of a run, in the order in which they begin: their names in the line of the terminal with
-# the times of steps, where "" leaves a step out, and in the report.
+# The steps of a run, in the order in which they begin. Each has two names: one in the line of the
+# terminal with the times of all steps, where "" leaves the step out, and one in the report.
 STEPS = {
     "read": ("reading", "reading the edge list"),
     "build": ("building", "building the graph"),
@@ -41,13 +41,13 @@ class _Steps:
         start(self._watch, "kepler-steps")
 
     def begin(self, name: str) -> None:
-        """Begin a step; the one before has ended."""
+        """Begin a step, whose name is printed if it takes long. The one before has ended."""
         self._since = time.monotonic()
         self._name = name
         self._is_named = False  # last, since the thread then prints the name
 
     def end(self) -> None:
-        """End the last step."""
+        """End the last step: from now on no name is printed."""
         self._is_named = True
         self._have_ended = True
 
@@ -67,31 +67,34 @@ class _Steps:
 
 
 def _compile_seconds() -> float:
-    """Return how long this process has compiled; 0 if it has not imported Numba."""
+    """Return the seconds for which this process has compiled; 0 if the library's clock for that has
+    not been imported. Importing it here would take long.
+    """
     clock = sys.modules.get("kepler_traverse.cpu.compile_clock")
     seconds = getattr(clock, "seconds", None)  # another thread may be importing the module
     return 0.0 if seconds is None else seconds()
 
 
-_steps: _Steps | None = None
+_steps: _Steps | None = None  # None until ``show`` is called: nothing is printed
 
 
 def show() -> None:
-    """Print the names of steps from now on."""
+    """Print on stderr, from now on, the names of steps that take long."""
     global _steps
     _steps = _Steps()
 
 
 def begin(name: str) -> None:
-    """Begin a step; the one before has ended."""
+    """Begin a step, whose name is printed if it takes long. The one before has ended."""
     if _steps is not None:
         _steps.begin(name)
 
 
 def end(*, seconds: dict[str, float] | None = None) -> None:
-    """End the last step, and print how long each of them took.
+    """End the last step, and print on one line how long the steps took.
 
-    ``seconds``: of each step, by the keys of ``STEPS``.
+    ``seconds`` has the time of each step by the keys of ``STEPS``; None prints nothing. Steps of
+    less than 0.05 s are left out.
     """
     if _steps is None:
         return
@@ -106,6 +109,6 @@ def end(*, seconds: dict[str, float] | None = None) -> None:
 
 
 def compiled(seconds: float) -> None:
-    """Say how long the whole run has compiled, its batches too."""
+    """Print for how many seconds the whole run has compiled code, batches included."""
     if _steps is not None and seconds >= _SHOWN_FROM:
         say(f"compiled for {seconds:.1f} s")

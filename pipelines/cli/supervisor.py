@@ -23,11 +23,13 @@ from . import signals
 from .command_line import options_in, to_resume
 from .terminal import flush, say
 
-EXIT_UNUSABLE = 75  # of a child whose process cannot go on; never that of the program
-EXIT_KILLED = 1
-# what a child writes to the channel
-_HAS_FOLDER = b"f"
-_RUNS_BATCHES = b"b"
+# exit code of a child whose process cannot go on, so that another one should; the program itself
+# never returns it
+EXIT_UNUSABLE = 75
+EXIT_KILLED = 1  # exit code of the program if its process was killed
+# messages that a child writes to its channel
+_HAS_FOLDER = b"f"  # the output folder has files of this run
+_RUNS_BATCHES = b"b"  # the child runs batches itself
 _PR_SET_PDEATHSIG = 1  # of prctl: which signal this process gets when its parent dies
 _HURRY_SECONDS = 5.0  # time for a child after a second interrupt
 
@@ -35,9 +37,14 @@ _HURRY_SECONDS = 5.0  # time for a child after a second interrupt
 class Supervision:
     """What the process that computes knows of the one that watches it.
 
-    ``needs_workers``: batches must run in worker processes, because a process that ran them itself
-    has died. ``channel``: descriptor of the pipe to the watching process, to which this one writes
-    as the run proceeds; -1 if none watches.
+    Parameters
+    ----------
+    needs_workers : bool
+        Whether batches must run in worker processes, because a process that ran them itself has
+        died.
+    channel : int
+        Descriptor of the pipe to the watching process, to which this one writes as the run
+        proceeds; -1 if no process watches.
     """
 
     def __init__(self, needs_workers: bool = False, channel: int = -1):
@@ -71,15 +78,15 @@ class Supervision:
 
 
 UNWATCHED = Supervision()
+# a program: takes the words of its command line, and returns its exit code
 Main = Callable[[list[str], Supervision], int]
 
 
 def run(main: Main, argv: list[str]) -> int:
-    """Run ``main(argv, supervision)`` in a child of this process, and again with ``--resume`` if
-    the child dies.
-
-    Return the exit code of the program.
+    """Run ``main(argv, supervision)`` in a child of this process, and in a second one with
+    ``--resume`` if the first one dies while it runs batches. Return the exit code of the program.
     """
+    # watching needs calls that Linux alone has
     if sys.platform != "linux":
         signals.listen()
         return main(argv, UNWATCHED)
@@ -106,8 +113,8 @@ def run(main: Main, argv: list[str]) -> int:
 
 
 def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bytes]:
-    """Run the program in a child; return its exit code, or minus the signal that ended it, and what
-    it has written to the channel.
+    """Run the program in a child of this process, and wait for its end. Return its exit code, or
+    minus the number of the signal that ended it; and the bytes that it has written to its channel.
     """
     read_end, write_end = os.pipe()
     parent = os.getpid()
@@ -121,7 +128,8 @@ def _watch(main: Main, argv: list[str], needs_workers: bool) -> tuple[int, bytes
         os.close(write_end)
         code = child.wait()
     with os.fdopen(read_end, "rb") as channel:
-        # Processes that the child has started may still have the other end open.
+        # Processes that the child has started may still have the other end open, so that a read to
+        # the end of the pipe would wait for them.
         os.set_blocking(channel.fileno(), False)
         return code, channel.read() or b""
 
@@ -131,7 +139,7 @@ class _Child:
 
     def __init__(self) -> None:
         self.pid = 0  # 0 before it begins, and after its end
-        self._requests = 0  # to end, so far
+        self._requests = 0  # signals to end that came so far
 
     @contextlib.contextmanager
     def signals_forwarded(self) -> Iterator[None]:
@@ -148,8 +156,8 @@ class _Child:
                 signal.signal(number, handler)
 
     def _forward(self, _number: int, _frame: Any) -> None:
-        """Handle a signal to end: interrupt the child, and after the second one kill it if it goes
-        on.
+        """Handle a signal to end: interrupt the child. After the second signal, also kill it if it
+        has not ended a few seconds later.
         """
         self._requests += 1
         if self._requests == 2:  # a kernel may keep the child from hearing the signal
@@ -157,20 +165,19 @@ class _Child:
         self._kill(signal.SIGINT)
 
     def _kill_late(self) -> None:
-        """Kill the child after a few seconds, which it has to end by itself."""
+        """Kill the child after a few seconds, unless it has ended by itself."""
         time.sleep(_HURRY_SECONDS)
         self._kill(signal.SIGKILL)
 
     def _kill(self, number: int) -> None:
-        """Send a signal to the child, if there is one."""
+        """Send a signal, by its number, to the child, if it is running."""
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
     def wait(self) -> int:
-        """Wait for the end of the child; return its exit code, or minus the signal that ended it.
-
-        A child that was killed after a request to end counts as interrupted.
+        """Wait for the end of the child. Return its exit code, or minus the number of the signal
+        that ended it; 130 if it was killed after a request to end.
         """
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
@@ -181,12 +188,12 @@ class _Child:
 
 
 def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int) -> NoReturn:
-    """Run the program in the child, and end this process at once: there is nothing left that the
-    end of an interpreter would do.
+    """Run the program in the child, and end this process with its exit code.
 
-    ``parent``: number of the watching process.
+    It ends at once (``os._exit``), since there is nothing left that the end of an interpreter would
+    do. ``parent`` is the number of the watching process.
     """
-    code = 1
+    code = 1  # if the program raises another exception than those below
     try:
         with contextlib.suppress(OSError):
             os.setpgid(0, 0)
@@ -213,7 +220,9 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
 
 
 def _signal_name(number: int) -> str:
-    """Return the name of a signal, as SIGKILL; one that Python does not know by its number."""
+    """Return the name of a signal by its number, such as SIGKILL; one that Python does not know as
+    "signal" and the number.
+    """
     with contextlib.suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"

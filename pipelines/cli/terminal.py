@@ -26,11 +26,14 @@ else:
 
 
 def called_as(module: str) -> str:
-    """Return the command by which a module of this package is called as this program was: a command
-    of ``kepler-traverse``, or ``python -m``.
+    """Return the command that runs a module of this package, such as "verify", for messages.
+
+    It has the form in which this program was called: ``kepler-traverse COMMAND``, or
+    ``python -m ...``.
     """
     words = sys.argv[0].split(" ")
     if words[0] == "kepler-traverse" and len(words) == 2:  # as ``__main__`` sets it
+        # the job's module has two commands, ``run`` and ``plan``
         is_run = module == "batch_sources"
         if is_run == (words[1] in ("run", "plan")):
             return sys.argv[0]
@@ -40,15 +43,15 @@ def called_as(module: str) -> str:
 
 def pasted(words: Sequence[str]) -> str:
     """Return words as a command line that can be pasted into a shell: one printable line, which the
-    shell takes for these words again.
+    shell divides into the same words again.
     """
     quoted = [shlex.quote(word) if word.isprintable() else _quote_bytes(word) for word in words]
     return " ".join(quoted)
 
 
 def _quote_bytes(word: str) -> str:
-    """Return a word with line ends, or with bytes that are no text, in the notation ``$'...'`` of
-    shells.
+    """Return a word in the notation ``$'...'`` of shells, in which line ends, and bytes that are no
+    text, are written as ``\\xHH``.
     """
     characters = []
     for byte in os.fsencode(word):
@@ -58,8 +61,8 @@ def _quote_bytes(word: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return the text as one line, in which everything not printable, also line ends, is escaped as
-    by ``repr``.
+    """Return a text as one line, in which each character that is not printable, such as a line end,
+    is escaped as by ``repr``.
     """
     if text.isprintable():
         return text
@@ -67,7 +70,7 @@ def printable(text: str) -> str:
 
 
 def say(*lines: str) -> None:
-    """Write lines to stderr; if it is closed, the run continues."""
+    """Write lines to stderr. If it cannot be written to, they are lost and the run continues."""
     with contextlib.suppress(OSError):
         _write(sys.stderr, lines)
 
@@ -89,7 +92,9 @@ def show(*lines: str) -> None:
 
 @contextlib.contextmanager
 def log_said(is_wanted: bool) -> Iterator[None]:
-    """Write what the library logs within the block to stderr, if that is wanted."""
+    """Write to stderr what the library logs within the block, from its lowest level on; nothing if
+    not ``is_wanted``.
+    """
     if not is_wanted:
         yield
         return
@@ -109,15 +114,15 @@ def log_said(is_wanted: bool) -> Iterator[None]:
 
 
 def flush() -> None:
-    """Write what stdout and stderr still buffer; a stream that is closed or full is left as it is."""
+    """Write out what stdout and stderr buffer. A stream that is closed or full is no error."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             stream.flush()
 
 
 def _write(stream: Any, lines: tuple[str, ...]) -> None:
-    """Write lines to a stream, with escapes for what its encoding lacks; a pipe without a reader is
-    no error.
+    """Write lines to a stream, with escapes for characters that are not printable or that its
+    encoding lacks. A pipe without a reader is no error.
     """
     if stream is None or stream.closed:  # as after 2>&-
         return

@@ -1,4 +1,8 @@
-"""The texts of flags as values: numbers, sizes, lists, ids or the name of a file."""
+"""The texts of flags as values: numbers, sizes, lists, ids or the name of a file.
+
+Functions that parse a text raise ``argparse.ArgumentTypeError`` for a wrong one, by which argparse
+makes an error that names the flag.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,9 @@ _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 
 
 def split_names(what: str, text: str) -> list[str]:
-    """Parse a list with commas; ``what`` is the noun of an item, for errors."""
+    """Parse a list with commas between its items, none of which may be empty. ``what`` is the noun
+    of an item, for errors.
+    """
     pieces = [piece.strip() for piece in text.split(",")]
     if not all(pieces):
         raise argparse.ArgumentTypeError(
@@ -38,14 +44,18 @@ def integer(text: str) -> int:
 
 
 def number(text: str) -> float:
-    """Parse a number, as ``integer`` parses an integer."""
+    """Parse a decimal number, inf or nan. Python's ``float`` alone would accept 1_0 as 10, and
+    digits of any script.
+    """
     if not _NUMBER.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number")
     return float(text)
 
 
 def number_or_auto(parse: Callable[[str], float], what: str, text: str) -> float | str:
-    """Return "auto", or parse a number by ``parse``; ``what`` that function takes, for errors."""
+    """Return the text "auto" as it is, and parse any other by ``parse``. ``what`` describes the
+    values of that function, for errors.
+    """
     try:
         return text if text == "auto" else parse(text)
     except argparse.ArgumentTypeError:
@@ -53,7 +63,7 @@ def number_or_auto(parse: Callable[[str], float], what: str, text: str) -> float
 
 
 def size_in_bytes(text: str) -> int:
-    """Parse a number of bytes, or of a unit: 2000, 1.5GB, 40 GiB."""
+    """Parse a number of bytes, with or without a unit, such as 2000, 1.5GB or 40 GiB."""
     match = _SIZE.fullmatch(text.strip(" "))
     if match is not None and match[2] in _UNITS:
         size = float(match[1]) * _UNITS[match[2]]
@@ -66,15 +76,15 @@ def size_in_bytes(text: str) -> int:
 
 
 def is_url(place: str | None) -> bool:
-    """Whether a place is in an object store."""
+    """Return whether a place, a path or None, is the URL of an object store."""
     from kepler_traverse.runtime.object_stores import URL  # --help need not import it
 
     return place is not None and URL.match(place) is not None
 
 
 def ids_or_file(text: str) -> list[str] | str:
-    """Return the ids that a text lists, or the text if it is a URL or the name of a file that
-    exists.
+    """Return the ids that a text lists with commas, or the text itself if it is a URL or the name
+    of a file that exists. A text that may be either is an error.
     """
     if is_url(text):
         return text
@@ -88,12 +98,12 @@ def ids_or_file(text: str) -> list[str] | str:
 
 
 def exact_number(text: str) -> int | float:
-    """Parse a number, an integer as an int: floats lack some integers beyond 2^53."""
+    """Parse a number; an integer becomes an int, since floats lack some integers beyond 2^53."""
     if _INTEGER.fullmatch(text):
         return integer(text)
     return number(text)
 
 
 def numbers(text: str) -> list[int | float]:
-    """Parse a list of numbers with commas."""
+    """Parse a list of numbers with commas between them; integers stay ints."""
     return [exact_number(piece.strip()) for piece in text.split(",")]

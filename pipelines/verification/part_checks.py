@@ -30,17 +30,17 @@ from ..output.part_file import read_footer, sort_by_distance, unfit_columns
 from ..output.part_reader import PartReader, open_part
 from ..output.schemas import ROWS_PER_GROUP
 
-MAX_FAULTS = 100  # that are listed one by one
-BATCH_BYTES = 2**28  # of distances that are collected and then certified together
+MAX_FAULTS = 100  # faults that are listed one by one; more are only counted
+BATCH_BYTES = 2**28  # bytes of distances that are collected and then certified together
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault: its kind, the file, and a message with the place in the file."""
+    """One fault of a part file."""
 
-    kind: str
-    file: str
-    message: str
+    kind: str  # a few words, such as "missing part" or "wrong result"
+    file: str  # name of the file
+    message: str  # what is wrong, with the place in the file
 
 
 @dataclass
@@ -49,25 +49,29 @@ class Findings:
 
     faults: list[Fault] = field(default_factory=list)  # the first ``MAX_FAULTS``
     unlisted: int = 0  # number of further faults
-    sources: int = 0  # of the parts that could be read
-    rows: int = 0  # of the same parts
-    # number of sources whose results are right, by how that was found
+    sources: int = 0  # number of sources of the parts that could be read
+    rows: int = 0  # number of rows of the same parts
+    # number of sources whose results are right, by how that was found, such as "certified"
     proven: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, kind: str, file: str, message: str) -> None:
-        """Add a fault; of many, those beyond the first are only counted."""
+        """Add a fault. Beyond the first ``MAX_FAULTS`` it is only counted."""
         if len(self.faults) < MAX_FAULTS:
             self.faults.append(Fault(kind, file, message))
         else:
             self.unlisted += 1
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the findings as ``--json`` prints them."""
+        """Return the findings as ``--json`` prints them; ``valid`` says that there is no fault."""
         return asdict(self) | {"proven": dict(self.proven), "valid": not self.faults}
 
 
 def can_certify(graph: Graph, question: Question) -> bool:
-    """Whether part files have all that certificates need: each vertex that a path may lead through."""
+    """Return whether part files have all distances that certificates need: those of each vertex
+    that a path to a row's vertex may lead through.
+    """
+    # With negative weights a path within the limit may lead through vertices beyond it, which part
+    # files leave out.
     is_cut = (
         question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
     )
@@ -78,6 +82,9 @@ def can_certify(graph: Graph, question: Question) -> bool:
 class Prover:
     """Certifies the distances of sources: with predecessors one by one, without them several at
     once.
+
+    ``question`` is that of the run whose parts are verified. Sources whose certificate
+    holds are counted in ``findings``, and others added to it as faults.
 
     Attributes
     ----------
@@ -110,16 +117,20 @@ class Prover:
         # Sources without predecessors wait until so many are certified together.
         source_bytes = max(1, graph.n_vertices * self.dtype.itemsize)
         self._max_waiting = max(1, min(64, BATCH_BYTES // source_bytes))
-        self._waiting: list[tuple[str, results.Traversal]] = []  # sources without predecessors
+        self._waiting: list[tuple[str, results.Traversal]] = []  # (file name, one source)
 
     def limit_of(self, source: int) -> Any:
-        """Return the limit of a source, given by its vertex number."""
+        """Return the largest distance that is searched from a source, by its vertex number; None
+        without a limit.
+        """
         if self._limits is None:
             return self.limit
         return self._limits.of([source])[0]
 
     def verify(self, file: str, traversal: results.Traversal) -> None:
-        """Verify one source of a file, now or together with the next ones."""
+        """Certify the rows of one source, as a traversal with arrays over all vertices, now or
+        together with the next ones. ``file`` is the name of its file, for faults.
+        """
         if traversal.predecessor is None:
             self._waiting.append((file, traversal))
             if len(self._waiting) == self._max_waiting:
@@ -133,7 +144,7 @@ class Prover:
         self._conclude(file, traversal, certify(self.graph, on_device).failures, "certified")
 
     def finalize(self) -> None:
-        """Verify the sources that wait."""
+        """Certify the sources that wait, all at once. This must follow the last source."""
         waiting = self._waiting
         self._waiting = []
         if not waiting:
@@ -148,7 +159,7 @@ class Prover:
             self._findings.proven[how] += len(waiting)
             return
 
-        # the group failed: report the fault of each source
+        # The group failed as a whole: certify each source alone, to report which are wrong.
         for i, (file, traversal) in enumerate(waiting):
             certificate = certify_many(
                 self.graph, sources[i : i + 1], distances[i : i + 1], traversal.limit
@@ -164,7 +175,11 @@ class Prover:
     def _conclude(
         self, file: str, traversal: results.Traversal, failures: dict[str, str], how: str
     ) -> None:
-        """Count a source as proven in this way, or add the failures of its certificate."""
+        """Count the source of a traversal as proven, or add its failures as a fault.
+
+        ``failures`` has a text for each rule of the certificate that is violated. ``how`` says how
+        the source was certified.
+        """
         if not failures:
             self._findings.proven[how] += 1
             return
@@ -172,7 +187,7 @@ class Prover:
         self._findings.add("wrong result", file, f"source {self.name(traversal.source)}: {text}")
 
     def name(self, number: int) -> str:
-        """Return the user's id of a vertex."""
+        """Return the user's id of a vertex, by its number, as text."""
         return str(self.graph.ids_at(namespace(self.graph.offsets).asarray([int(number)]))[0])
 
 
@@ -180,6 +195,19 @@ class Part:
     """One part file, which is read source by source and passed to a prover.
 
     The rows must be of the ``result_kind`` of the prover, and a source has ``most_rows`` at most.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    entry : PartEntry
+        What the manifest says of the file: its digest, sources and numbers.
+    layout : Layout
+        What the footers of all parts of the run state, and how rows are sorted.
+    prover : Prover
+        Verifies the rows of each source.
+    findings : Findings
+        Receives the faults.
     """
 
     def __init__(
@@ -195,7 +223,7 @@ class Part:
         self._has_false_statistics = False  # whether that fault was found already
 
     def check(self) -> None:
-        """Add the faults of the file to the findings."""
+        """Check the file, and add its faults and numbers of sources and rows to the findings."""
         entry = self._entry
         findings = self._findings
         try:
@@ -206,6 +234,7 @@ class Part:
         except OSError as error:
             self._add("damaged part", f"it cannot be read ({error.strerror})")
             return
+        # A changed file is read all the same, to say what changed.
         if digest != entry["sha256"] or size != entry["bytes"]:
             self._add("changed part", "its bytes are not those that the manifest names")
 
@@ -228,6 +257,7 @@ class Part:
             self._add("damaged part", f"it cannot be read ({one_line(error)})")
             return
 
+        # What the file says in total, beside its footer and the manifest.
         findings.sources += len(footer["sources"])
         findings.rows += rows
         if rows != footer["rows"] or rows != entry["rows"]:
@@ -246,7 +276,9 @@ class Part:
         self._findings.add(kind, self._path.name, message)
 
     def _check_footer(self, file: PartReader) -> Footer | None:
-        """Add the faults of the footer, and return it; None if it cannot be used."""
+        """Check the footer of the file, where its writer has stated run, part and sources. Add its
+        faults, and return it; None if the rows cannot be checked by it.
+        """
         try:
             footer = read_footer(file)
         except ValueError as error:
@@ -275,15 +307,17 @@ class Part:
         return footer
 
     def _unfit_distances(self, schema: pa.Schema) -> str:
-        """Describe what is wrong with the type of the column of distances; ``""`` if nothing is."""
+        """Describe what is wrong with the type of the column of distances. Return ``""`` if nothing
+        is.
+        """
         kind = schema.field("distance").type
         if kind == pa.from_numpy_dtype(self._prover.column_dtype):
             return ""
         return f"its column 'distance' has type {kind}"
 
     def _source_numbers(self, footer: Footer) -> list[int] | None:
-        """Return the vertex numbers of the sources that a footer names; None, and add a fault, if
-        they are wrong.
+        """Return the vertex numbers of the sources that a footer names. If one is no vertex or is
+        named twice, add a fault and return None.
         """
         try:
             numbers = self._graph.to_numbers(footer["sources"]).tolist()
@@ -296,8 +330,11 @@ class Part:
         return numbers
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
-        """Check all rows, and have the prover verify the sources, which have these vertex numbers;
-        return their checksums, computed from the rows.
+        """Check all rows, and have the prover verify each source. Return the checksums of the
+        sources, computed from the rows.
+
+        ``numbers`` are the vertex numbers of the sources that the footer names, in its order, which
+        is that of the rows. Checking ends at rows that are out of order.
         """
         stated = dict(zip(numbers, footer["checksums"], strict=True))
         checksums: list[int] = []
@@ -332,7 +369,8 @@ class Part:
             traversal = self._make_traversal(source, pieces)
             checksums.append(results.checksum(traversal))
             self._check_checksum(self._prover.name(source), checksums[-1], stated[source])
-            if self._graph.closed is not None:  # rows are those of ids, and have one number of each
+            # A closed vertex, through which no path leads, has two numbers; rows have one of them.
+            if self._graph.closed is not None:
                 move_to_path_ends(self._graph, traversal, self._prover.unreached)
             self._prover.verify(self._path.name, traversal)
         for expected in expected_sources:
@@ -343,14 +381,18 @@ class Part:
         return checksums
 
     def _check_checksum(self, name: object, checksum: int, stated: str) -> None:
-        """Add a fault unless a checksum is the one in the footer."""
+        """Add a fault unless the checksum of a source's rows is the one that the footer states.
+        ``name`` is the id of the source.
+        """
         if f"{checksum:016x}" != stated:
             self._add(
                 "checksum", f"source {name}: the checksum of its rows is not the one in the footer"
             )
 
     def _tables(self, file: PartReader, footer: Footer) -> Iterator[pa.Table]:
-        """Yield the rows of the sources, one after the other, in one table or several."""
+        """Yield the rows of the file in one table or several, such that those of each source follow
+        each other, in the order of the sources.
+        """
         if self._layout.sort == "source":
             yield from self._row_groups(file)
             return
@@ -364,13 +406,16 @@ class Part:
         rows = pa.concat_tables([empty, *self._row_groups(file)])
         if not sort_by_distance(rows).equals(rows):
             self._add("order", "its rows are not sorted by distance, source and vertex")
+        # sorted by the position of the source in the footer, and by vertex
         position = pc.index_in(rows["source"], value_set=pa.array(sources, rows["source"].type))
         keys = [(name, "ascending") for name in ("position", "vertex")]
         yield rows.take(pc.sort_indices(rows.append_column("position", position), keys))
 
     def _row_groups(self, file: PartReader) -> Iterator[pa.Table]:
-        """Yield the row groups, whose values fit their types; add what the file states falsely of
-        them.
+        """Yield the row groups of the file as tables, whose values are checked to fit their types.
+        If what the file states of a group, such as a minimum, is false, add a fault.
+
+        ValueError: a group has more rows than this job writes, and might not fit in memory.
         """
         for group, n_rows in enumerate(file.group_rows):
             if n_rows > 2 * ROWS_PER_GROUP + self._prover.most_rows:
@@ -386,8 +431,11 @@ class Part:
             yield table
 
     def _iter_sources(self, tables: Iterator[pa.Table]) -> Iterator[tuple[int, list[list[Any]]]]:
-        """Yield each source with its pieces: per table arrays of its vertices, its distances and,
-        if the kind has them, its predecessors.
+        """Yield each source, by its vertex number, with its rows as a list of pieces.
+
+        The rows of a source follow each other in ``tables``, but may be in several. A piece is the
+        part in one table: a list of NumPy arrays of vertex numbers, distances and, if the kind has
+        them, predecessors.
         """
         current: int | None = None
         pieces: list[list[Any]] = []
@@ -401,6 +449,7 @@ class Part:
                 columns.append(self._numbers(table["predecessor"]))
 
             # A source may begin in one table and end in a later one.
+            # ``starts`` has the rows at which another source begins than that of the row before.
             starts = np.flatnonzero(np.diff(source, prepend=-1))
             for begin, end in zip(starts, [*starts[1:], len(source)], strict=True):
                 if source[begin] != current and current is not None:
@@ -412,7 +461,9 @@ class Part:
             yield current, pieces
 
     def _numbers(self, column: pa.ChunkedArray) -> np.ndarray:
-        """Return the vertex numbers of a column of ids; raise ValueError for an id that is none."""
+        """Return the vertex numbers of a column of ids; raise ValueError for null, or for an id
+        that is no vertex.
+        """
         if column.null_count:
             raise ValueError("an id is null")
         return self._graph.to_numbers(
@@ -420,11 +471,11 @@ class Part:
         )
 
     def _make_traversal(self, source: int, pieces: list[list[Any]]) -> results.Traversal:
-        """Return the rows of one source as arrays over all vertices; add a fault if vertices do not
-        ascend.
+        """Return the rows of one source, by its vertex number, as a traversal with arrays over all
+        vertices. A vertex without a row is unreached. Add a fault if vertices do not ascend.
 
-        ``pieces``: per table that has rows of the source, arrays of its vertices, its distances
-        and, if the kind has them, its predecessors.
+        ``pieces`` are those that ``_iter_sources`` yields: lists of arrays of vertex numbers,
+        distances and, if the kind has them, predecessors.
         """
         prover = self._prover
         n = self._graph.n_vertices
@@ -463,11 +514,12 @@ def move_to_path_ends(graph: Graph, traversal: results.Traversal, unreached: Any
     """Move distances and predecessors of closed vertices from the numbers of their ids to the
     numbers at which paths end, as a search has them. Arrays are changed in place.
 
-    A closed vertex has two numbers. Its edges leave the first, which only a source reaches: itself.
-    Its edges enter the second.
+    A closed vertex, through which no path leads, has two numbers. Its edges leave the first, which
+    only a source reaches: itself. Its edges enter the second. ``unreached`` is the distance of an
+    unreached vertex.
     """
     closed: Any = graph.closed
-    first, second = closed
+    first, second = closed  # both numbers of each closed vertex
     source = traversal.source
     # each array with its value of unreached vertices, and that of the source
     arrays: list[tuple[Any, Any, Any]] = [(traversal.distance, unreached, 0)]

@@ -28,17 +28,17 @@ from .part_checks import Findings, Part
 
 
 class Retraversal:
-    """Computes the results of a run again, with certificates.
+    """Computes the results of a run again, with certificates. To a part it is what a ``Prover`` is.
 
-    ``question`` and ``batch_size`` are those of the run. ``most_rows`` is the maximum number of
-    rows of one source, as that of ``Prover``.
+    ``question`` and ``batch_size``, the number of sources per part, are those of the run. The
+    attribute ``most_rows`` is the maximum number of rows of one source.
     """
 
     def __init__(self, graph: Graph, question: Question, batch_size: int, findings: Findings):
         self.graph = graph
         self.result_kind = question.kind
         self._findings = findings
-        at_once = min(batch_size, SOURCES_PER_PART)
+        at_once = min(batch_size, SOURCES_PER_PART)  # sources that are searched together
         request = Request(**(vars(question) | {"certify": "all"}), at_once=at_once)
         if self.result_kind.of_labels:
             prove_labels(graph, request)
@@ -51,7 +51,8 @@ class Retraversal:
             self.most_rows = max(self.most_rows, graph.n_edges, n_pairs)
 
     def answer_part(self, part: int, numbers: list[int]) -> Iterator[tuple[Any, pa.Table, int]]:
-        """Yield (source id, table, checksum) of each source, as the job writes them.
+        """Compute the results of the sources of a part, by their vertex numbers, and yield (source
+        id, table of its rows, checksum of these) for each, in order, as the job writes them.
 
         Raises CertificateError: the repeated traversal failed, so the part file cannot be verified.
         """
@@ -66,7 +67,7 @@ class Retraversal:
             )
 
     def finalize(self) -> None:
-        """Do nothing: no source waits, as those of ``Prover`` do."""
+        """Do nothing. A ``Prover`` certifies here the sources that wait; none waits here."""
 
 
 class RecomputedPart(Part):
@@ -76,12 +77,13 @@ class RecomputedPart(Part):
 
     def _unfit_distances(self, schema: pa.Schema) -> str:  # noqa: ARG002
         """Find nothing wrong: types are compared with those of the recomputed rows."""
-        return ""  # types of numbers are compared with the rows
+        return ""
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
-        """Compare the rows; return the checksums of the sources, computed from the rows of the
-        file.
+        """Compare all rows with recomputed ones. Return the checksums of the sources, computed from
+        the rows of the file. ``numbers`` are the vertex numbers of the sources.
         """
+        # checksums cover all columns but this one
         covered = [name for name in file.schema.names if name != "predecessor"]
         checksums = checksums_in(self._row_groups(file), self._graph, np.array(numbers), covered)
         try:
@@ -91,11 +93,17 @@ class RecomputedPart(Part):
         return checksums
 
     def _compare(self, rows: _Rows, numbers: list[int], footer: Footer) -> None:
-        """Compare rows of a part with recomputed ones, up to the first difference."""
+        """Compare the rows of a part with recomputed ones, source by source up to the first
+        difference, which is added as a fault. Count the sources as proven if there is none.
+
+        ``numbers`` are the vertex numbers of the sources.
+        """
         answers = self._prover.answer_part(self._number, numbers)
         n_proven = 0
         for (name, expected, checksum), stated in zip(answers, footer["checksums"], strict=True):
             written = rows.take(expected.num_rows)
+            # A source of a matrix is a list of distances. Its type, and the number that stands for
+            # unreached, may differ between parts: both are compared by what the part states.
             if written.num_rows and is_matrix(written.schema) and is_matrix(expected.schema):
                 unreached = _stated_unreached(written)
                 right = _stated_unreached(expected)
@@ -127,19 +135,21 @@ class RecomputedPart(Part):
 
 
 def _stated_unreached(table: pa.Table) -> str:
-    """Return the distance of unreached vertices that a table of lists states, as text."""
+    """Return the distance of unreached vertices that a table of lists states in its metadata, as
+    text; ``""`` if it states none.
+    """
     return table.schema.metadata.get(UNREACHED_KEY, b"").decode()
 
 
 class _Rows:
-    """Reads the rows of a file in order, some at a time."""
+    """The rows of several tables, read in order, some at a time."""
 
     def __init__(self, tables: Iterator[pa.Table]):
         self._tables = tables
         self._held: pa.Table | None = None  # rows that are read and not taken
 
     def take(self, count: int) -> pa.Table:
-        """Return the next rows; fewer at the end of the file."""
+        """Return the next ``count`` rows; fewer at the end of the last table."""
         while self._held is None or self._held.num_rows < count:
             table = next(self._tables, None)
             if table is None:
@@ -155,8 +165,8 @@ class _Rows:
 
 
 def _difference(written: pa.Table, expected: pa.Table) -> str:
-    """Describe how the rows of one source differ from the expected ones; ``""`` if they are equal
-    bit for bit.
+    """Describe the first difference between the rows of one source and the expected ones. Return
+    ``""`` if they are equal bit for bit.
     """
     if written.num_rows != expected.num_rows:
         return f"it has {written.num_rows} rows, not {expected.num_rows}"

@@ -24,13 +24,12 @@ class EdgeArrays(NamedTuple):
     The latter are between vertex numbers, ascending by (src, dst), each once.
     """
 
-    # Integer arrays of shape (n,).
-    src: Array
-    dst: Array
-    weight: Array | None  # array of shape (n,) or None; of floats in a partition
+    src: Array  # integer array of shape (n,): where each edge begins
+    dst: Array  # integer array of shape (n,): where each edge ends
+    weight: Array | None  # array of shape (n,), None without weights; of floats in a partition
 
     def take(self, rows: Any) -> EdgeArrays:
-        """Return some of the edges, by a slice, a mask or positions."""
+        """Return those of the edges that a slice, a mask or an array of positions selects."""
         weight = None if self.weight is None else self.weight[rows]
         return EdgeArrays(self.src[rows], self.dst[rows], weight)
 
@@ -38,29 +37,30 @@ class EdgeArrays(NamedTuple):
 class Facts(NamedTuple):
     """Facts about one chunk of the rows that the driver needs before it builds the graph."""
 
-    rows: int
-    self_loops: int
-    negative_zeros: int  # weights of -0.0, which become 0.0
+    rows: int  # number of rows
+    self_loops: int  # number of rows whose ends are equal
+    negative_zeros: int  # number of weights of -0.0, which become 0.0
     ids: np.ndarray  # integer array, NumPy: ids of its vertices, ascending, each once
-    # Smallest and largest weight; 0 without weights.
-    low: float
-    high: float
+    low: float  # smallest weight; 0 without weights
+    high: float  # largest weight; 0 without weights
 
 
 class Checked(NamedTuple):
     """The outcome of checking distances from a source against one partition."""
 
-    # Edges that allow a shorter distance; edges along which a distance exceeds its type.
-    longer: int
-    overflows: int
-    at: int  # head of the first such edge, -1 without one
-    # Uint8 array: one bit per vertex: an edge of this partition, from a strictly nearer vertex,
-    # explains its distance.
+    longer: int  # number of edges that allow a shorter distance than their head has
+    overflows: int  # number of edges along which a distance exceeds the largest of its type
+    at: int  # vertex number at the head of the first such edge, -1 without one
+    # Bitmap, see ``_bitmap``: a vertex is set if an edge of this partition, from a strictly nearer
+    # vertex, explains its distance, that is, leads to exactly this distance.
     founded: np.ndarray
 
 
 def arrays_of_frame(frame: Any, columns: dict[str, str], files: str) -> EdgeArrays:
-    """Return the columns of a frame of pandas or cuDF, named by their roles, as arrays.
+    """Return the columns of a frame of pandas or cuDF as arrays.
+
+    ``columns`` has the name of the column by role: "src", "dst" and perhaps "weight". ``files``
+    names the files of the edge list in errors.
 
     Raises EdgeListError: a value is missing, or a weight is NaN.
     """
@@ -82,7 +82,10 @@ def arrays_of_frame(frame: Any, columns: dict[str, str], files: str) -> EdgeArra
 
 
 def check_chunk(rows: EdgeArrays, weight_dtype: np.dtype | None, files: str) -> Facts:
-    """Check one chunk of the rows; ``weight_dtype`` is the type that float weights will have.
+    """Check the weights of one chunk of the rows, and return facts about the chunk.
+
+    ``weight_dtype`` is the type that float weights will have, None if their own. ``files`` names
+    the files of the edge list in errors.
 
     Raises EdgeListError: a weight that this engine does not support.
     """
@@ -108,15 +111,19 @@ def check_chunk(rows: EdgeArrays, weight_dtype: np.dtype | None, files: str) -> 
 
 
 def _check_floats(weight: np.ndarray, dtype: np.dtype, files: str) -> int:
-    """Refuse weights that are invalid in a type; return how many are -0.0."""
+    """Raise EdgeListError for weights that are infinite, negative or subnormal in the type
+    ``dtype``. Return how many are -0.0.
+    """
     with np.errstate(over="ignore"):  # infinite ones are refused
         cast = weight.astype(dtype, copy=False)
     _refuse(weight[~np.isfinite(cast)], files, "infinite")
     _refuse(weight[cast < 0], files, "negative")
+    # a weight that the cast rounds to 0 is one of these, too
     _refuse(weight[(weight != 0) & (cast < np.finfo(dtype).tiny)], files, "tiny")
     return int(((cast == 0) & np.signbit(cast)).sum())
 
 
+# by what is wrong with a weight, why it is refused and what to do
 _WHY = {
     "infinite": "every weight must be finite: drop or correct the rows",
     "negative": (
@@ -128,7 +135,9 @@ _WHY = {
 
 
 def _refuse(weights: np.ndarray, files: str, what: str) -> None:
-    """Raise EdgeListError if there are any of these weights. ``what``: a key of ``_WHY``."""
+    """Raise EdgeListError unless ``weights``, those that are wrong, is empty. ``what``, a key of
+    ``_WHY``, says what is wrong with them.
+    """
     if weights.size:
         raise EdgeListError(
             f"{files}: weight {weights[0]:g} ({what}; {weights.size} such rows in one block): "
@@ -143,10 +152,12 @@ def number_vertices(
     index: np.dtype,
     both_ways: bool,
 ) -> EdgeArrays:
-    """Convert ids to vertex numbers of type ``index``, without self-loops, and with each edge in
-    both directions if requested.
+    """Convert rows to edges between vertex numbers, which are positions in ``ids``. Return them
+    sorted, without self-loops and parallel edges.
 
-    ``ids``: of all vertices, ascending, NumPy. ``weight_dtype``: of the weights, None without them.
+    ``ids`` are those of all vertices, ascending, NumPy. ``weight_dtype`` is the type of the
+    weights, None without them, and ``index`` that of vertex numbers. ``both_ways`` adds each edge
+    in the other direction.
     """
     xp = namespace(rows.src)
     ids = xp.asarray(ids)
@@ -179,9 +190,9 @@ def _concatenate(pieces: Sequence[EdgeArrays]) -> EdgeArrays:
 
 
 def _sort_distinct(edges: EdgeArrays, n_vertices: int) -> EdgeArrays:
-    """Sort edges, and keep the one with the smallest weight of parallel edges."""
+    """Return edges sorted by (src, dst), with the smallest weight of parallel edges."""
     xp = namespace(edges.src)
-    key = edges.src.astype(np.int64) * n_vertices + edges.dst
+    key = edges.src.astype(np.int64) * n_vertices + edges.dst  # both ends in one integer
     if edges.weight is None:
         order = xp.argsort(key, kind="stable")
     else:  # stable, so that parallel edges stay sorted by weight
@@ -194,15 +205,17 @@ def _sort_distinct(edges: EdgeArrays, n_vertices: int) -> EdgeArrays:
 
 
 def select_sample(edges: EdgeArrays, count: int) -> np.ndarray:
-    """Return about ``count`` edge starts at equal intervals; each represents the same number of
-    edges.
+    """Return where some edges begin, vertex numbers in host memory: those of edges at equal
+    intervals, about ``count`` of them, or up to twice as many. The edges must be sorted.
     """
     step = max(1, edges.src.size // count)
     return to_host(edges.src[::step])
 
 
 def split(edges: EdgeArrays, bounds: np.ndarray) -> list[EdgeArrays]:
-    """Split at vertices: piece i has the edges that leave ``bounds[i]`` to below ``bounds[i + 1]``."""
+    """Split sorted edges by where they begin. Piece i has those that leave the vertices from
+    ``bounds[i]`` to below ``bounds[i + 1]``; ``bounds``, int64, ascend.
+    """
     xp = namespace(edges.src)
     bounds = xp.asarray(bounds.astype(edges.src.dtype))
     positions = to_host(xp.searchsorted(edges.src, bounds)).tolist()
@@ -210,15 +223,17 @@ def split(edges: EdgeArrays, bounds: np.ndarray) -> list[EdgeArrays]:
 
 
 def join(pieces: Sequence[EdgeArrays], n_vertices: int) -> EdgeArrays:
-    """Join pieces of one range of vertices to a partition."""
+    """Join pieces, whose edges leave the same range of vertices, to a partition: sorted, without
+    parallel edges. ``n_vertices`` is that of the whole graph.
+    """
     return _sort_distinct(_concatenate(pieces), n_vertices)
 
 
 def outline(
     partition: EdgeArrays, low: int, high: int, n_vertices: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return degrees of the vertices from ``low`` to below ``high``, int64, and a bitmap of the
-    vertices that edges lead to; see ``_bitmap``.
+    """Return the degrees of the vertices from ``low`` to below ``high``, int64, which the edges of
+    the partition leave; and a bitmap, as ``_bitmap`` makes it, of the vertices that edges lead to.
     """
     xp = namespace(partition.src)
     degrees = xp.bincount((partition.src - low).astype(np.int64), minlength=high - low)
@@ -226,12 +241,12 @@ def outline(
 
 
 def host_column(partition: EdgeArrays, name: str) -> np.ndarray:
-    """Return an array of a partition, ``src``, ``dst`` or ``weight``, in host memory."""
+    """Return the array ``name`` of a partition, "src", "dst" or "weight", in host memory."""
     return to_host(getattr(partition, name))
 
 
 def make_frame(partition: EdgeArrays) -> Any:
-    """Return the edges as a cuDF frame for cuGraph."""
+    """Return the edges as a cuDF frame ``src, dst[, weight]`` for cuGraph."""
     import cudf
 
     columns = {"src": partition.src, "dst": partition.dst}
@@ -241,16 +256,19 @@ def make_frame(partition: EdgeArrays) -> Any:
 
 
 def results_of_frame(frame: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return vertices and distances from one worker's piece of cuGraph's result."""
+    """Return vertex numbers and their distances, NumPy, from one worker's piece of cuGraph's
+    result.
+    """
     return to_host(frame["vertex"].values), to_host(frame["distance"].values)
 
 
 def check(partition: EdgeArrays, distance: np.ndarray, limit: float | None) -> Checked:
-    """Check every edge against the distances from one source, in the arithmetic of the traversal,
-    without a tolerance.
+    """Check every edge of a partition against the distances from one source, in the arithmetic of
+    the traversal, without a tolerance.
 
-    ``distance`` (array of shape (n_vertices,), NumPy): int32 hops with -1, or weighted distances
-    with ``inf``, of all vertices. ``limit``: limit up to which the distances should be complete.
+    ``distance``, a NumPy array of shape (n_vertices,), has the distances of all vertices: int32
+    hops, -1 where unreached, or weighted distances, infinite where unreached. They should be
+    complete up to ``limit``; None stands for no limit.
     """
     # An edge counts if the distance along it is within the limit.
     edges = _look_up(partition, distance)
@@ -274,10 +292,11 @@ def check(partition: EdgeArrays, distance: np.ndarray, limit: float | None) -> C
 
 
 def spread(partition: EdgeArrays, distance: np.ndarray, founded: np.ndarray) -> np.ndarray:
-    """Return a bitmap of vertices that an edge of length zero explains, from a vertex that is
-    founded itself.
+    """Return a bitmap, as ``_bitmap`` makes it, of the vertices whose distance an edge of length
+    zero explains that comes from a founded vertex. These are founded, too.
 
-    ``distance``: weighted distances of all vertices from one source, with ``inf``. ``founded``:
+    A vertex is founded if edges explain its distance all the way from the source. ``distance`` has
+    weighted distances of all vertices from one source, infinite where unreached. ``founded`` is a
     bitmap of the vertices that are founded so far.
     """
     edges = _look_up(partition, distance)
@@ -288,7 +307,9 @@ def spread(partition: EdgeArrays, distance: np.ndarray, founded: np.ndarray) -> 
 
 
 class _EdgeDistances(NamedTuple):
-    """Distances per edge of a partition: arrays of shape (n_edges,) on its device."""
+    """Distances per edge of a partition: arrays of shape (n_edges,) on its device, in the order of
+    its edges.
+    """
 
     tail: Any  # distance of the vertex that the edge leaves
     head: Any  # distance of the vertex that it enters
@@ -296,12 +317,16 @@ class _EdgeDistances(NamedTuple):
     is_reached: Any  # bool: whether the tail is reached; otherwise ``along`` means nothing
 
     def explains(self) -> Any:
-        """Return which edges explain the distances of their heads."""
+        """Return a mask of the edges that explain the distances of their heads: they lead to
+        exactly this distance.
+        """
         return self.is_reached & (self.along == self.head)
 
 
 def _look_up(partition: EdgeArrays, distance: np.ndarray) -> _EdgeDistances:
-    """Return the distances that belong to each edge of a partition."""
+    """Return the distances that belong to each edge of a partition. ``distance`` has those of all
+    vertices, NumPy: hops, or weighted distances.
+    """
     xp = namespace(partition.src)
     distance_here = xp.asarray(distance)
     tail = distance_here[partition.src]
@@ -315,8 +340,8 @@ def _look_up(partition: EdgeArrays, distance: np.ndarray) -> _EdgeDistances:
 
 
 def _bitmap(vertices: Any, n_vertices: int) -> np.ndarray:
-    """Return a bitmap of some vertices: a uint8 array in host memory, one bit per vertex, the
-    highest bit of a byte first.
+    """Return a bitmap of some vertices, given by their numbers: a uint8 array of
+    ceil(n_vertices / 8) bytes in host memory. A vertex has one bit, the highest of a byte first.
     """
     xp = namespace(vertices)
     is_in = xp.zeros(n_vertices, bool)

@@ -48,21 +48,33 @@ _SOURCES_PER_PART = 64  # a source takes seconds, and an interrupt loses the unf
 
 @dataclass(frozen=True)
 class _Strategy:
-    """The attributes of this engine's only strategy."""
+    """The attributes of this engine's only strategy, as those of the library's strategies."""
 
     name: str = MG
     device: str = "cuda"
-    rationale: str = (
+    rationale: str = (  # why one would take it, for people
         "cuGraph's multi-GPU search, with the graph partitioned over "
         "all workers, one source after another"
     )
 
 
 class _Plan:
-    """A traversal on all workers, which is a ``GroupPlan``.
+    """A plan of searches, as ``worker.planning.GroupPlan`` describes plans: a search on all workers
+    from one source after another.
 
-    ``group`` is 1: all workers search from one source after another. ``depth`` is 0: nothing
-    surveys the graph. ``nbytes`` is an estimate per GPU, without cuGraph's own allocations.
+    Attributes
+    ----------
+    group : int
+        Sources that are searched together: 1.
+    depth : int
+        Levels that a survey of the graph has found: 0, as there is none.
+    algorithm : {"bfs", "sssp"}
+    query : Query
+        What the searches compute: their limit, and the targets.
+    nbytes : int
+        Estimate of the bytes of a search per GPU, without cuGraph's own allocations.
+    why : str
+        Why this engine searches so, for people.
     """
 
     strategy = _Strategy()
@@ -79,7 +91,7 @@ class _Plan:
         self.query = Query(predecessors=False, limit=request.limit, targets=targets)
 
         # An estimate: of each vertex its number and a distance, twice, and 4 bytes more.
-        distance_bytes = 4
+        distance_bytes = 4  # hops are int32
         if request.algorithm == "sssp":
             distance_bytes = require_weights(graph).itemsize
         self.nbytes = (2 * (4 + distance_bytes) + 4) * graph.n_vertices
@@ -104,7 +116,7 @@ class _Plan:
         limit = self.query.limit
         if self.algorithm == "bfs":
             distance = self._search(source, limit, np.dtype(np.int32), UNREACHED)
-            rounds = int(distance.max())
+            rounds = int(distance.max())  # the number of levels
         else:  # cuGraph returns distances alone, which do not tell the rounds of a weighted search
             distance = self._add_up_weights(source, limit)
             rounds = 0
@@ -119,16 +131,19 @@ class _Plan:
         )
 
     def _add_up_weights(self, source: int, limit: float | None) -> np.ndarray:
-        """Search by weights; raise PrecisionError for a sum of integers that is not exact."""
+        """Return the weighted distances of all vertices from a source, within a limit; infinite
+        where unreached. PrecisionError: weights are integers, and the sum of some may have been
+        rounded.
+        """
         dtype = require_weights(self._graph).dtype
         if not self._graph.integer_weights:
             return self._search(source, limit, dtype, np.inf)
 
+        # Floats below this number represent each integer. The limit is rounded as sums are, so that
+        # no sum within it is lost.
         exact_below = EXACT_BELOW[dtype]
         if limit is not None and limit >= exact_below:
-            limit = dtype.type(
-                limit
-            ).item()  # rounded as sums are, so that no sum within it is lost
+            limit = dtype.type(limit).item()
         distance = self._search(source, limit, dtype, np.inf)
         if any_beyond(distance, exact_below):
             raise PrecisionError(
@@ -140,10 +155,13 @@ class _Plan:
     def _search(
         self, source: int, limit: float | None, dtype: np.dtype, unreached: float
     ) -> np.ndarray:
-        """Return the distances within a limit of all vertices, with our value of unreached ones."""
+        """Return the distances of all vertices from a source, as an array of the type ``dtype``.
+
+        A vertex that cuGraph does not reach, or that is beyond ``limit``, has ``unreached``.
+        """
         distance = np.full(self._graph.n_vertices, unreached, dtype)
         distance[source] = 0
-        # cuGraph does not know vertices without edges.
+        # cuGraph does not know vertices without edges. A source that no edge leaves reaches itself.
         if self._graph.derived.degrees[source]:
             for vertices, theirs in self.cugraph.search(self._graph, source, limit, dtype):
                 distance[vertices] = np.where(
@@ -155,15 +173,19 @@ class _Plan:
 
 
 class _BatchTraverser(BatchTraverser):
-    """A ``BatchTraverser`` that certifies on the workers and continues only after errors of a
-    single source.
+    """Computes results of sources as ``BatchTraverser``, which runs on one GPU, does.
+
+    It certifies on the workers. After an error that concerns one source it continues with the next
+    one; any other error ends the run.
     """
 
     _plan: _Plan
     _graph: PartitionedGraph
 
     def _try(self, group: Group, first_sources: set[int], context: BatchContext) -> Attempt:
-        """Traverse from a group; errors of one source alone are survived."""
+        """Search from a group, which is one source with its part. Return the result, or the reason
+        of an error that concerns this source alone; raise other errors.
+        """
         try:
             return Attempt(*self._traverse(group, first_sources, context))
         except (CertificateError, PrecisionError) as error:
@@ -172,7 +194,9 @@ class _BatchTraverser(BatchTraverser):
             return Attempt(None, reason=f"{type(error).__name__}: source {name}: {error}")
 
     def _certify(self, traversals: Traversals) -> None:
-        """Raise CertificateError if a traversal is wrong; each worker checks its edges."""
+        """Raise CertificateError if the distances of a traversal are wrong. Each worker checks them
+        against its edges.
+        """
         for traversal in traversals:
             distance = np.ascontiguousarray(traversal.distance)
             certificate = self._plan.cugraph.certify(
@@ -183,7 +207,9 @@ class _BatchTraverser(BatchTraverser):
 
 @contextlib.contextmanager
 def mg_engine(settings: Settings) -> Iterator[MgEngine]:
-    """Yield the engine with its cluster; raises the errors of ``rapids.open_cugraph``."""
+    """Yield the engine, with a cluster that lasts as long as the block. It raises the errors of
+    ``rapids.open_cugraph``: DeviceError and ClusterError.
+    """
     started = time.perf_counter()
     with open_cugraph(settings) as cugraph:
         yield MgEngine(settings, cugraph, time.perf_counter() - started)
@@ -192,10 +218,11 @@ def mg_engine(settings: Settings) -> Iterator[MgEngine]:
 class MgEngine:
     """The engine that searches with cuGraph on all workers of a cluster together.
 
-    ``start_seconds``: time that the cluster took to start.
+    A run calls ``prepare``, ``size``, ``choose`` and ``answer``, in this order. ``cugraph`` is the
+    cluster, which took ``start_seconds`` to start.
     """
 
-    # Both are set by ``prepare``.
+    # both are set by ``prepare``
     _graph: PartitionedGraph
     _plan: _Plan
 
@@ -239,8 +266,10 @@ class MgEngine:
         return prepared
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
-        """Choose the batch size and sum the minimum memory per GPU; cuGraph does not report its own
-        allocations.
+        """Return the number of sources per batch, and the least memory that is needed per GPU, by
+        purpose. These are estimates, as cuGraph does not report its own allocations.
+
+        ``batch_size`` is that of the settings: "auto" has it chosen here.
         """
         graph = self._graph
         load = make_load(prepared)
@@ -254,6 +283,7 @@ class MgEngine:
             memory["certificate"] = edge_bytes // 2 + 16 * graph.n_vertices
 
         if batch_size == "auto":
+            # so many that a part file has a size that is read well
             readable_size = sources_per_part(graph.n_vertices, load.rows_per_source, "cuda")
             size = min(load.n_sources, _SOURCES_PER_PART, readable_size)
         else:
@@ -268,10 +298,10 @@ class MgEngine:
         )
 
     def choose(self, prepared: Prepared) -> None:
-        """Return None: there is only one strategy."""
+        """Do nothing. Other engines choose a strategy here, and this one has only one."""
 
     def answer(self, run: BatchRun) -> None:
-        """Run all batches, one after another, and then ``run.finish``.
+        """Compute and write all batches of a run, one after another, and then finish the run.
 
         Parts that were written before an error are complete. Raises ClusterError (a worker is lost)
         or OutputError.
@@ -283,12 +313,12 @@ class MgEngine:
         run.finish({"start": self._start_seconds, "traverse": time.perf_counter() - started})
 
     def _run_batches(self, run: BatchRun) -> None:
-        """Search from the sources of each batch, and write its part."""
+        """Search from the sources of each batch, write its part file, and report the outcome."""
         traverser = _BatchTraverser(self._graph, self._plan, run.prepared.request)
         if self._graph.n_edges:
             self._cugraph.load(self._graph)
         for part, sources in run.batches.items():
-            signals.check()
+            signals.check()  # an interrupt may have been caught by a library
             context = BatchContext()
             rows = traverser.answer_batch(part, sources, context)  # searches as it is written
             with writing_to(run.folder.path), context.clock("write"):

@@ -31,8 +31,8 @@ from kepler_traverse.graph import BuildReport, Graph
 
 from . import edge_partition
 
-# a partition is sorted and checked as a whole: a worker needs memory for a quarter of its edges
-# more
+# A partition is sorted and checked as a whole, which takes additional memory in its size. With four
+# per worker this is a quarter of the worker's edges.
 _PARTITIONS_PER_WORKER = 4
 # edge starts per chunk of the rows, by which partitions of about equal size are chosen
 _SAMPLE_SIZE = 4096
@@ -47,7 +47,7 @@ class PartitionedGraph(Graph):
     graph as a whole.
     """
 
-    edges: Edges
+    edges: Edges  # the edges on the workers
 
     @property
     def n_edges(self) -> int:
@@ -61,8 +61,8 @@ class PartitionedGraph(Graph):
         return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
-        """Yield an array of the graph in pieces, for its fingerprint; those of edges from the
-        workers.
+        """Yield the array ``name`` of the graph in pieces, for its fingerprint. Targets and weights
+        come from the workers, one partition after another.
         """
         if name not in ("targets", "weights"):
             return super()._pieces(name)
@@ -72,8 +72,9 @@ class PartitionedGraph(Graph):
 class Edges:
     """The edge partitions of a graph on the workers of a cluster.
 
-    ``rows`` are futures of ``edge_partition.EdgeArrays``: the rows of the edge list, divided in any
-    way. ``weighted``: whether they have weights.
+    ``client`` is that of the Dask cluster. ``rows`` are futures of ``edge_partition.EdgeArrays``,
+    results that are on workers: the rows of the edge list, divided in any way. ``weighted`` is
+    whether they have weights.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ class Edges:
     heaviest : number or None
         The largest weight of a row; None without weights, and before the graph is built.
     index : dtype
-        Of the vertex numbers in the partitions.
+        Type of the vertex numbers in the partitions.
     """
 
     def __init__(self, client: Client, rows: Sequence[Any], weighted: bool) -> None:
@@ -97,10 +98,12 @@ class Edges:
     def build(
         self, kinds: dict[str, np.dtype], directed: bool, weight_type: str, files: str
     ) -> PartitionedGraph:
-        """Check the rows, number the vertices, and distribute the edges to the workers.
+        """Check the rows, number the vertices, and distribute the edges to the workers. Return the
+        graph.
 
-        ``kinds``: types of the columns ``src``, ``dst`` and ``weight``. ``files``: those that
-        errors name.
+        ``kinds`` has the types of the columns "src", "dst" and, if there are weights, "weight".
+        ``weight_type`` is the setting: "auto", "float32" or "float64". ``files`` names the files of
+        the edge list in errors.
 
         Raises EdgeListError: invalid weights, or ids of both signs that no integer type holds.
         """
@@ -111,7 +114,7 @@ class Edges:
         ids = functools.reduce(
             np.union1d, (chunk.ids.astype(id_dtype, copy=False) for chunk in facts)
         )
-        # edges are sorted by both ends in one integer
+        # edges are sorted by one int64 number, src * n + dst
         if ids.size * ids.size > np.iinfo(np.int64).max:
             raise InputError(
                 f"{ids.size} vertices are more than --engine cugraph-mg can number; split the graph"
@@ -125,7 +128,7 @@ class Edges:
         n_loops = sum(chunk.self_loops for chunk in facts)
         n_rows = sum(chunk.rows for chunk in facts)
         n_stored_rows = (n_rows - n_loops) * (1 if directed else 2)
-        # cuGraph has one type for vertices and edges
+        # cuGraph has one type for the numbers of vertices and of edges
         self.index = index_dtype(max(ids.size, n_stored_rows))
         if self._weighted:
             self.heaviest = max(chunk.high for chunk in facts)
@@ -158,8 +161,13 @@ class Edges:
     def _distribute(
         self, ids: np.ndarray, weight_dtype: np.dtype | None, both_ways: bool
     ) -> np.ndarray:
-        """Sort the edges into partitions; return the bounds of their vertex ranges, one more than
-        there are partitions.
+        """Sort the edges into partitions on the workers, by where they begin.
+
+        ``ids`` are those of all vertices, ascending, and ``weight_dtype`` is the type of weights,
+        None without them. ``both_ways`` stores each edge in both directions.
+
+        Return int64 bounds, one more than there are partitions: the edges of partition i leave the
+        vertices from ``bounds[i]`` to below ``bounds[i + 1]``.
         """
         client = self._client
         index = self.index
@@ -178,7 +186,8 @@ class Edges:
         ]
         self._rows = ()  # the workers may forget them
 
-        # Ranges of vertices which as many sampled edges leave.
+        # Choose ranges of vertices such that about as many edges leave each of them, by a sample of
+        # the edges of each chunk.
         n_partitions = _PARTITIONS_PER_WORKER * len(self._workers)
         samples = self._ask(edge_partition.select_sample, chunks, _SAMPLE_SIZE)
         starts = np.sort(np.concatenate(samples))
@@ -205,9 +214,10 @@ class Edges:
         return bounds
 
     def _outline(self, bounds: np.ndarray, n_vertices: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return offsets of the whole graph, and which vertices have an edge.
+        """Return the offsets of the whole graph, int64 of shape (n_vertices + 1,), and a mask of
+        shape (n_vertices,) of the vertices that an edge leaves or enters.
 
-        ``bounds``: of the ranges of vertices, as ``_distribute`` returns them.
+        ``bounds`` are those of the ranges of vertices, as ``_distribute`` returns them.
         """
         ranges = list(pairwise(bounds.tolist()))
         futures = [
@@ -236,7 +246,9 @@ class Edges:
         ]
 
     def column(self, name: str) -> Iterator[np.ndarray]:
-        """Yield one column of all edges in order, one partition after another."""
+        """Yield the array ``name`` of all edges, "src", "dst" or "weight", in the order of the
+        graph's CSR: a NumPy array per partition.
+        """
         for partition in self.partitions:
             future = self._client.submit(edge_partition.host_column, partition, name, pure=False)
             yield future.result()
@@ -285,10 +297,11 @@ class Edges:
     def _find_unfounded(
         self, source: int, distance: np.ndarray, bitmap: np.ndarray, distance_everywhere: Any
     ) -> np.ndarray:
-        """Return the numbers of vertices with a distance that is not founded.
+        """Return the numbers of the vertices with a distance that is not founded: edges do not
+        explain it all the way from the source.
 
-        ``bitmap``: of those that an edge from a nearer vertex founds. ``distance_everywhere``:
-        future of the distances on all workers.
+        ``bitmap`` has the vertices that an edge from a nearer vertex founds, a bit per vertex.
+        ``distance_everywhere`` is a future of ``distance`` on all workers.
         """
         counts_hops = distance.dtype.kind == "i"
         if counts_hops:
@@ -297,6 +310,8 @@ class Edges:
             is_reached = np.isfinite(distance)
         is_founded = np.unpackbits(bitmap)[: distance.size].astype(bool)
         is_founded[source] = True
+        # Each round founds the vertices that an edge of length zero from a founded one explains,
+        # until a round founds none.
         while True:
             unfounded = np.flatnonzero(is_reached & ~is_founded)
             if not unfounded.size or counts_hops:  # no edge has length zero in hops
@@ -313,8 +328,8 @@ class Edges:
     def _ask(self, question: Any, arrays: Sequence[Any], *arguments: Any) -> list[Any]:
         """Call a function of ``edge_partition`` for all chunks or partitions, each on its worker.
 
-        ``arrays``: their futures. ``arguments``: what the function takes after each of them.
-        Returns the answers in the order of the futures.
+        ``question`` is the function. ``arrays`` are futures of its first argument, and
+        ``arguments`` its other ones. Return the answers in the order of the futures.
         """
         return self._client.gather(
             [self._client.submit(question, edges, *arguments, pure=False) for edges in arrays]
@@ -322,18 +337,23 @@ class Edges:
 
 
 def _select_piece(pieces: list[Any], number: int) -> Any:
-    """Return one of the pieces of a chunk; in a task, so that only this piece is sent elsewhere."""
+    """Return one of the pieces of a chunk. This is a task of its own, so that only this piece is
+    sent to another worker, and not all pieces.
+    """
     return pieces[number]
 
 
 def _join(*pieces: Any, n_vertices: int) -> Any:
-    """Join pieces, which are arguments each, since Dask looks for futures there."""
+    """Join pieces to a partition. Each piece is an argument, since Dask replaces futures among the
+    arguments of a task by their results, but does not look into a list.
+    """
     return edge_partition.join(pieces, n_vertices)
 
 
 def _range_failures(source: int, distance: np.ndarray, limit: float | None) -> dict[str, str]:
-    """Return what violates the rules C1, of the source, and C2, of the range of distances; empty if
-    nothing does.
+    """Return what violates two rules of certificates, as texts by the name of the rule: C1, that
+    the source is at distance 0, and C2, that all distances are in range. It is empty if nothing
+    does.
 
     Hops are -1 (unreached), or from 0 to the limit. Weighted distances are ``inf`` (unreached), or
     from 0.0 to the limit, and never -0.0.
@@ -355,7 +375,9 @@ def _range_failures(source: int, distance: np.ndarray, limit: float | None) -> d
 
 
 def _id_dtype(kinds: dict[str, np.dtype], files: str) -> np.dtype:
-    """Return the type that holds the ids of both ends."""
+    """Return the integer type that holds the ids of both ends of edges; raise EdgeListError if
+    there is none. ``kinds`` has the types of columns by role, and ``files`` is for errors.
+    """
     dtype = np.result_type(kinds["src"], kinds["dst"])
     if dtype.kind not in "iu":
         raise EdgeListError(
@@ -366,7 +388,11 @@ def _id_dtype(kinds: dict[str, np.dtype], files: str) -> np.dtype:
 
 
 def _float_dtype(column_dtype: np.dtype | None, weight_type: str) -> np.dtype | None:
-    """Return the type of float weights; None without weights, or if their values decide it."""
+    """Return the type in which float weights are stored. Return None without weights, or if they
+    are integers, whose values decide about the type.
+
+    ``column_dtype`` is the type of the column, None without one, and ``weight_type`` the setting.
+    """
     if column_dtype is None or column_dtype.kind != "f":
         return None
     if weight_type == "auto":
@@ -377,8 +403,11 @@ def _float_dtype(column_dtype: np.dtype | None, weight_type: str) -> np.dtype | 
 def _integer_dtype(
     weights: tuple[int, int], n_vertices: int, weight_type: str, files: str
 ) -> np.dtype:
-    """Return the narrowest float type that cannot round the sum of a path; float64 if none is known
-    to suffice. ``weights``: the smallest and the largest one.
+    """Return the float type in which integer weights are stored, as cuGraph takes no integers: the
+    narrowest one that cannot round the sum of a path, or float64 if none is known to suffice.
+
+    ``weights`` are the smallest and the largest one. A ``weight_type`` other than "auto" is taken
+    if it holds the weights. EdgeListError: a weight is too large for any float type.
     """
     low, high = weights
     holds_weights = float_that_holds(low, high)

@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 _ENDINGS = {row.name: row.endings for row in FORMATS}["parquet"]
 _BLOCK_BYTES = 256 * 2**20  # bytes of a file that a worker reads at once
 _FIRST_POOL = 2**30  # initial bytes of the memory pool per GPU; it grows
-_TICK = 1.0  # seconds
-# of --batch-deadline auto: seconds, and a multiple of the slowest source so far
+_TICK = 1.0  # seconds between two looks at the workers while they work
+# With --batch-deadline auto a search may take the larger of these seconds and this multiple of the
+# slowest search so far.
 _MIN_DEADLINE = 600.0
 _TIMES_SLOWEST = 20.0
 
@@ -70,7 +71,7 @@ def open_cugraph(settings: Settings) -> Iterator[Cugraph]:
         try:
             yield cugraph
         finally:
-            # else the driver would wait here for a worker that waits for a lost one
+            # Closing NCCL needs all workers: with a lost one the driver would wait here forever.
             if cugraph.is_whole:
                 rapids.comms.destroy()
 
@@ -96,7 +97,9 @@ def _import_rapids() -> SimpleNamespace:
 
 
 def _n_workers(settings: Settings) -> int:
-    """Return the number of workers, one per GPU; raise InputError for too many."""
+    """Return the number of workers of an own cluster, one per GPU at most; raise InputError if the
+    settings ask for more than there are GPUs.
+    """
     n_gpus = cuda.cp.cuda.runtime.getDeviceCount()
     wanted = n_gpus if settings.workers == "auto" else settings.workers
     if wanted > n_gpus:
@@ -107,7 +110,9 @@ def _n_workers(settings: Settings) -> int:
 
 
 def sentinel(dtype: np.dtype) -> Any:
-    """Return the distance that cuGraph assigns to unreached vertices."""
+    """Return the distance that cuGraph assigns to unreached vertices: the largest number of the
+    type of distances.
+    """
     if dtype.kind in "iu":
         return np.iinfo(dtype).max
     return np.finfo(dtype).max
@@ -116,8 +121,13 @@ def sentinel(dtype: np.dtype) -> Any:
 class Cugraph:
     """cuGraph on all workers of a cluster, for one graph.
 
-    ``is_whole``: whether all workers respond, as far as is known. ``kind`` of a method is the type
-    of the distances: int32 for hops, else that of the weights.
+    Calls that all workers take part in are supervised: they raise ClusterError if a worker is lost,
+    or if they take too long.
+
+    ``rapids`` has the modules of RAPIDS. Attributes: ``client`` is that of the cluster,
+    ``n_workers`` the number of its workers, and ``is_whole`` whether all of them respond, as far as
+    is known. A parameter ``kind`` of a method is the type of distances: int32 for hops, else that
+    of the weights.
     """
 
     def __init__(self, settings: Settings, client: Client, rapids: SimpleNamespace) -> None:
@@ -131,20 +141,21 @@ class Cugraph:
         self._slowest = 0.0  # seconds of the longest search so far
 
     def build(self) -> PartitionedGraph:
-        """Read the edge list of the settings on the workers and build the graph."""
+        """Read the edge list of the settings on the workers, build the graph, and return it."""
         return self._run_on_all(self._build, "reading the edge list")
 
     def load(self, graph: PartitionedGraph) -> None:
-        """Load the edges into cuGraph."""
+        """Build cuGraph's own graph of the edges on the workers, for ``search``."""
         self._run_on_all(lambda: self._load(graph), "building cuGraph's graph")
 
     def search(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return vertices and distances from each worker; unreached vertices have cuGraph's
-        ``sentinel``.
+        """Search from one source. Return vertex numbers and their distances, NumPy, from each
+        worker.
 
-        ``source`` has an edge. With a limit the result may or may not have vertices farther away.
+        Unreached vertices have the distance ``sentinel``. ``source`` is a vertex number that an
+        edge leaves. With a limit the result may or may not have vertices that are farther away.
         """
         started = time.monotonic()
         pieces = self._run_on_all(
@@ -157,18 +168,20 @@ class Cugraph:
     def certify(
         self, graph: PartitionedGraph, source: int, distance: np.ndarray, limit: float | None
     ) -> Certificate:
-        """Certify distances on the workers; see ``Edges.certify``."""
+        """Certify the distances of all vertices from one source, NumPy, on the workers: each checks
+        them against its edges. ``Edges.certify`` says by which rules.
+        """
         return self._run_on_all(
             lambda: graph.edges.certify(source, distance, limit), "the certificate"
         )
 
     def _build(self) -> PartitionedGraph:
-        """Have the workers read the edge list, and build the graph of it."""
+        """Have the workers read the edge list, build the graph of it, and return the graph."""
         settings = self._settings
         edge_files = _find_parquet(settings)
         paths = edge_files.paths
         columns = edge_files.columns.roles
-        files = paths[0]
+        files = paths[0]  # how errors name them
         if len(paths) > 1:
             files += f" and {len(paths) - 1} more"
 
@@ -187,9 +200,9 @@ class Cugraph:
         return replace(graph, report=graph.report.with_columns(edge_files.columns))
 
     def _load(self, graph: PartitionedGraph) -> None:
-        """Build cuGraph's graph of the edges."""
+        """Build cuGraph's graph of the edges, on the workers that hold them."""
         frames = self._rapids.dask_cudf.from_delayed(graph.edges.frames())
-        # with both directions of each edge: see partitioned_graph
+        # directed, since an undirected edge is there in both directions already
         cugraphs_graph = self._rapids.cugraph.Graph(directed=True)
         cugraphs_graph.from_dask_cudf_edgelist(
             frames,
@@ -204,7 +217,9 @@ class Cugraph:
     def _search(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Search by hops, or by weights, from one source."""
+        """Search from one source by hops, or by weights if ``kind`` is a float type. Return what
+        ``search`` does.
+        """
         if kind.kind == "i":
             return self._count_hops(graph, source, limit)
         if graph.edges.heaviest == 0:
@@ -227,17 +242,19 @@ class Cugraph:
     def _count_hops(
         self, graph: PartitionedGraph, source: int, limit: float | None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Search by hops from one source."""
+        """Search by hops from one source. Return what ``search`` does."""
         depth = None
-        # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; farther vertices are
-        # removed later.
+        # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; the caller removes
+        # vertices that are farther.
         if limit is not None and limit < MAX_HOP_COUNT:
             depth = max(1, int(limit))
         begin = self._rapids.cudf.Series([source], dtype=graph.edges.index)
         return self._gather(self._rapids.dask.bfs(self._graph, begin, depth_limit=depth))
 
     def _gather(self, frame: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return vertices and distances of each piece of cuGraph's result, a frame of dask_cudf."""
+        """Return vertex numbers and distances, NumPy, of each piece of cuGraph's result, a frame of
+        dask_cudf. Each piece is converted on its worker.
+        """
         pieces = self.client.compute(frame.to_delayed())
         return self.client.gather(
             [
@@ -247,10 +264,11 @@ class Cugraph:
         )
 
     def _run_on_all(self, work: Any, what: str) -> Any:
-        """Return the value of ``work()``, which needs all workers. If one is lost, raise; the
-        others would wait forever. ``what`` names the work in errors.
+        """Return the value of ``work()``, which needs all workers. If one of them is lost, raise
+        ClusterError, since the others would wait for it forever. ``what`` names the work in errors.
 
-        ``work`` runs in a thread, because neither NCCL nor Dask times out.
+        ``work`` runs in a thread while this one looks at the workers, because neither NCCL nor Dask
+        times out. CapacityError: the memory of the GPUs is not sufficient.
         """
         outcomes: queue.SimpleQueue[Any] = queue.SimpleQueue()
         # the thread needs the client, which cuGraph and Dask look up
@@ -258,8 +276,8 @@ class Cugraph:
         start(lambda: outcomes.put(_outcome(context, work)), "kepler-together")
         started = time.monotonic()
 
-        # Until the thread has ended, some workers may wait for others, also after an interrupt
-        # here.
+        # Until the thread has ended, some workers may wait for others. If an interrupt ends this
+        # function meanwhile, the cluster counts as not whole.
         was_whole = self.is_whole
         self.is_whole = False
         while True:
@@ -287,13 +305,13 @@ class Cugraph:
         ) from error
 
     def _refuse_lost_workers(self, what: str, seconds: float) -> None:
-        """Raise ClusterError if a worker was lost or restarted, or if the work has taken longer
-        than its deadline.
+        """Raise ClusterError if a worker was lost or restarted, or if the work, which has taken
+        ``seconds`` so far, has passed its deadline. ``what`` names the work.
         """
         deadline = self._settings.batch_deadline
         if deadline == "auto":
             deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._slowest)
-            if self._graph is None:  # it is being built
+            if self._graph is None:  # it is being built, which may take any time
                 deadline = np.inf
         reason = None
         if self.client.status != "running" or set(self.client.nthreads()) != self._workers:
@@ -305,7 +323,9 @@ class Cugraph:
 
 
 def _outcome(context: contextvars.Context, work: Any) -> tuple[object, BaseException | None]:
-    """Return the value of work and None, or None and its error."""
+    """Call ``work`` in a context of context variables. Return its value and None, or None and the
+    error that it raised.
+    """
     try:
         return context.run(work), None
     except BaseException as error:  # an error of the other thread, which is raised again here
@@ -319,15 +339,17 @@ def _short(error: BaseException) -> str:
 
 
 class _EdgeFiles(NamedTuple):
-    """The files of an edge list that have rows, with their columns and the types by their roles."""
+    """The Parquet files of an edge list, without those that have no rows."""
 
-    columns: EdgeColumns
-    kinds: dict[str, np.dtype]
-    paths: list[str]
+    columns: EdgeColumns  # which columns are the ends and the weight of edges
+    kinds: dict[str, np.dtype]  # types of the columns by role: "src", "dst" and perhaps "weight"
+    paths: list[str]  # at least one
 
 
 def _find_parquet(settings: Settings) -> _EdgeFiles:
-    """Find the files of the edge list, and check all of them before a worker reads one."""
+    """Find the files of the edge list and return them. All of them are checked before a worker
+    reads one: their format, and that their columns agree. InputError: a check fails.
+    """
     import pyarrow.parquet
 
     options = options_of_files(settings)
@@ -362,7 +384,9 @@ def _find_parquet(settings: Settings) -> _EdgeFiles:
 
 
 def _refuse_unreadable(file: DataFile, format_: str) -> None:
-    """Raise InputError for a file that workers cannot read. ``format_``: that of the settings."""
+    """Raise InputError for a file that workers cannot read: one that is not Parquet, or not a plain
+    local file. ``format_`` is the format that the settings name.
+    """
     if file.table or (file.ending not in _ENDINGS and format_ != "parquet"):
         raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
     if not file.is_plain_path or file.compression or file.name != file.path:
@@ -374,7 +398,11 @@ def _refuse_unreadable(file: DataFile, format_: str) -> None:
 def _types_by_role(
     schema: pyarrow.Schema, roles: dict[str, str], file: DataFile
 ) -> dict[str, np.dtype]:
-    """Return the types of the columns of edges; raise InputError for one that cuGraph cannot take."""
+    """Return the types of the columns of edges by role; raise InputError for a type that cuGraph
+    cannot take.
+
+    ``schema`` is that of ``file``, and ``roles`` has the names of its columns by role.
+    """
     from pyarrow import types
 
     inside = set(roles.values()) & set(file.partition_names)

@@ -48,11 +48,12 @@ _REQUESTS_PER_RUN = 5
 def show_plan(
     settings: Settings, prepared: Prepared, expect: Callable[[], Expectation | str]
 ) -> None:
-    """Print the plan of the run.
+    """Print the plan of the run, as lines or as JSON.
 
-    ``expect()`` returns what the run will take, or why that is not known; it tries some sources.
+    ``prepared`` has the graph, its plan and the sizes of batches. ``expect()`` tries some sources,
+    and returns what time and space the run will take, or a text on why that is not known.
     """
-    # Before that: a trial may change the strategy of the plan.
+    # This comes before the trial, which may change the strategy of the plan.
     chosen = _Chosen(prepared.plan.strategy, prepared.plan.why)
     expected = expect()
     if settings.json:
@@ -66,14 +67,16 @@ def show_plan(
 class _Chosen(NamedTuple):
     """The strategy of a plan, and why it was chosen."""
 
-    strategy: Any  # entry of the registry
-    why: str
+    strategy: Any  # entry of the library's table of strategies
+    why: str  # a sentence
 
 
 def _facts_of_plan(
     settings: Settings, prepared: Prepared, chosen: _Chosen, expected: Expectation | str
 ) -> dict[str, Any]:
-    """Return what ``--plan --json`` prints."""
+    """Return what ``--plan --json`` prints. ``expected`` is what the run will take, or why that is
+    not known.
+    """
     graph = prepared.graph
     plan = prepared.plan
     sizing = prepared.sizing
@@ -114,7 +117,9 @@ def _facts_of_plan(
 def _lines_of_plan(
     settings: Settings, prepared: Prepared, chosen: _Chosen, expected: Expectation | str
 ) -> list[tuple[str, str]]:
-    """Return the names and the texts of the lines that ``--plan`` prints."""
+    """Return the lines that ``--plan`` prints, each as a name and a text. ``expected`` is what the
+    run will take, or why that is not known.
+    """
     # The graph.
     graph = prepared.graph
     built = graph.report
@@ -172,8 +177,8 @@ def _lines_of_plan(
 
 
 def _writing_memory(sizing: Sizing) -> list[tuple[str, str]]:
-    """Return the line on the memory of the host that threads take to write parts while a GPU
-    searches; no line if none do.
+    """Return the line of the plan on the memory of the host that threads take to write parts while
+    a GPU searches, as a name and a text. Return no line if there are no such threads.
     """
     if not sizing.writing_bytes:
         return []
@@ -197,7 +202,9 @@ def _expected_text(expected: Expectation | str) -> str:
 
 
 def _describe_building(settings: Settings, prepared: Prepared) -> str:
-    """Say how the graph is built, or that it was stored before."""
+    """Say how the graph was built for this plan, and within which limit of memory, or that it was
+    stored before.
+    """
     if prepared.reused:
         return f"no more: {settings.graph_cache} has the graph"
     if prepared.graph.report.in_files:
@@ -213,18 +220,23 @@ def _is_in_store(settings: Settings) -> bool:
 
 
 def traffic_of_plan(settings: Settings, sizing: Sizing) -> dict[str, Any]:
-    """Return the traffic of a planned run with the object store of its output: the least number of
-    ``requests``, the most bytes ``sent``, and their ``cost``.
+    """Return the traffic of a planned run with the object store of its output, as facts by name.
+
+    They are the smallest number of ``requests``, the largest number of bytes ``sent``, and what
+    both ``cost``, if the settings name prices.
     """
     requests = sizing.n_batches + _REQUESTS_PER_RUN
     return _with_cost(settings, {"requests": requests, "sent": sizing.output_bytes})
 
 
 def traffic_of_run(settings: Settings, manifest: Manifest) -> dict[str, Any]:
-    """Return the traffic of a run with object stores, as far as it is recorded: ``requests``, bytes
-    ``sent`` and ``received``, ``seconds`` of the parts, and the ``cost``.
+    """Return the traffic of a run with object stores, as far as its manifest has it, as facts by
+    name.
+
+    They are the number of ``requests``, the bytes ``sent`` and ``received``, the ``seconds`` that
+    putting the parts took, and what requests and bytes sent ``cost``, if the settings name prices.
     """
-    # Of the driver: numbers by the kind of request, and bytes.
+    # That of the process that leads the run: numbers by the kind of request, and bytes.
     counts = dict(manifest.get("traffic", {}))
     received = counts.pop("received", 0)
     sent = counts.pop("sent", 0)
@@ -244,7 +256,9 @@ def traffic_of_run(settings: Settings, manifest: Manifest) -> dict[str, Any]:
 
 
 def _with_cost(settings: Settings, traffic: dict[str, Any]) -> dict[str, Any]:
-    """Add the cost of requests and bytes, if the settings name prices."""
+    """Return the traffic with its ``cost``, in the currency of the prices in the settings; without
+    prices, as it is. Prices are per 1,000 requests and per 10^9 bytes sent.
+    """
     if settings.price_requests is None and settings.price_gb is None:
         return traffic
     cost_of_requests = traffic["requests"] / 1000 * (settings.price_requests or 0)
@@ -253,7 +267,7 @@ def _with_cost(settings: Settings, traffic: dict[str, Any]) -> dict[str, Any]:
 
 
 def traffic_text(traffic: dict[str, Any]) -> str:
-    """Return the traffic of a plan, or of a run, in words."""
+    """Return in words the traffic that ``traffic_of_plan`` or ``traffic_of_run`` returns."""
     requests = several(traffic["requests"], "request")
     sent = in_units(traffic["sent"])
     text = f"at least {requests}, at most {sent} sent"
@@ -263,7 +277,7 @@ def traffic_text(traffic: dict[str, Any]) -> str:
 
 
 def _describe_dropped(built: BuildReport) -> str:
-    """Say how many rows of the edge list became no edge, and why."""
+    """Say how many rows of the edge list, or edges of them, were dropped, and why."""
     loops = f"{built.self_loops:,} self-loops, {built.parallel_edges:,} parallel edges"
     if built.filtered_rows:
         return f"{built.filtered_rows:,} by filters, {loops}"
@@ -271,19 +285,20 @@ def _describe_dropped(built: BuildReport) -> str:
 
 
 def notes_on_edges(settings: Settings, built: Mapping[str, Any]) -> list[str]:
-    """Return notes on what of the edge list may have been meant otherwise: columns that are not
+    """Return notes on what in the edge list may have been meant otherwise: columns that are not
     used, weights that mean "closed", edges that the result leaves out.
 
-    ``built``: the fields of a ``BuildReport``, as a manifest has them.
+    ``built`` says how the graph was built: the fields of a ``BuildReport``, as a manifest has them.
     """
     notes_of_kind = settings.kind.options_class.notes_on_edges(built)
     return [*built.get("hints", []), *notes_on_weights(settings, built), *notes_of_kind]
 
 
 def notes_on_weights(settings: Settings, built: Mapping[str, Any]) -> list[str]:
-    """Return notes on the weights that bfs ignores, so that hops are not mistaken for distances.
+    """Return notes on weights that bfs ignores, so that hops are not mistaken for distances; none
+    for sssp.
 
-    ``built``: the fields of a ``BuildReport``, as a manifest has them.
+    ``built`` says how the graph was built: the fields of a ``BuildReport``, as a manifest has them.
     """
     if settings.algorithm != "bfs":
         return []
@@ -293,7 +308,8 @@ def notes_on_weights(settings: Settings, built: Mapping[str, Any]) -> list[str]:
             f"bfs counts hops: --weight-type {settings.weight_type} is not "
             "used; --algorithm sssp adds up weights"
         )
-    # Columns of numbers that no other option uses, or of these the ones with names of weights.
+    # Columns of numbers that no option uses. If some have names as weights have, the note is on
+    # these alone.
     numbers = built.get("unused_numbers", [])
     named_as_weights = [name for name in numbers if is_weight_name(name)]
     ignored = [name for name in named_as_weights or numbers if name not in (settings.along or ())]
@@ -314,8 +330,9 @@ def columns_text(
     """Say which columns of the edge list are the ends and the weight of an edge, which are added up
     along paths, which are unused, and which columns of other tables are read.
 
-    ``built``: the fields of a ``BuildReport``, as a manifest has them. ``columns`` (names by role)
-    and ``along``: the settings.
+    ``built`` says how the graph was built: the fields of a ``BuildReport``, as a manifest has them.
+    ``columns``, names by role, and ``along``, names of columns that are added up along paths, are
+    the settings.
     """
     if not built.get("src_column"):
         return "not known"  # a manifest of an earlier version lacks them
@@ -351,7 +368,11 @@ def columns_text(
 def show_summary(
     settings: Settings, manifest: Manifest, computed: int, kept: int, seconds: float
 ) -> None:
-    """Print the summary of a run; ``computed`` and ``kept`` are numbers of its parts."""
+    """Print the summary of a run, as lines or as JSON.
+
+    ``computed`` and ``kept`` are the numbers of parts that this run and an earlier one have
+    written. ``seconds`` is the duration of this run.
+    """
     facts = _facts_of_run(settings, manifest, computed, kept, seconds)
     if settings.json:
         show(json.dumps(facts))
@@ -364,8 +385,8 @@ def _facts_of_run(
 ) -> dict[str, Any]:
     """Return the facts of a run that ``--json`` prints.
 
-    ``computed`` and ``kept``: numbers of the parts that this run and an earlier one have written.
-    ``seconds``: of the whole run.
+    ``computed`` and ``kept`` are the numbers of parts that this run and an earlier one have
+    written. ``seconds`` is the duration of this run.
     """
     failed = manifest["failed"]
     built = cast("dict[str, Any]", manifest["graph"].get("built", {}))
@@ -407,8 +428,10 @@ def _facts_of_run(
 def _summary_lines(
     settings: Settings, manifest: Manifest, facts: dict[str, Any], seconds: float
 ) -> list[str]:
-    """Return the lines that say what was computed, and where it is; ``facts``: of the run, as
-    ``_facts_of_run`` returns them.
+    """Return the lines of the summary that say what was computed, and where it is.
+
+    ``facts`` are those of the run, as ``_facts_of_run`` returns them, and ``seconds`` is its
+    duration.
     """
     before = ""
     if facts["kept"]:
@@ -434,13 +457,14 @@ def _summary_lines(
 
 
 def _end_lines(settings: Settings, facts: dict[str, Any]) -> list[str]:
-    """Return the lines that say what the records are, and how the run has ended; ``facts``: of the
-    run, as ``_facts_of_run`` returns them.
+    """Return the lines of the summary that say what the records mean, and how the run has ended.
+
+    ``facts`` are those of the run, as ``_facts_of_run`` returns them.
     """
     failed = facts["failed"]
     is_shard = settings.shard is not None
     lines = []
-    # What sources add up to is there once all of them are done.
+    # A result to which all sources add is there only once all of them are done.
     is_complete = not failed and not is_shard
     if settings.result != "distances" and (is_complete or not settings.kind.adds_up):
         lines.append(describe_result(settings.result))
@@ -471,7 +495,9 @@ def _describe_edges(graph: Graph) -> str:
 
 
 def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[str, str]]:
-    """Return the lines of the plan on sources, their duplicates, and their batches."""
+    """Return the lines of the plan on sources, their duplicates, and their batches, each as a name
+    and a text.
+    """
     if not settings.kind.takes_sources:
         return [("sources", "none: the whole graph, in one part file")]
     return [
@@ -488,10 +514,11 @@ def _sources_and_batches(settings: Settings, prepared: Prepared) -> list[tuple[s
 
 
 def read_estimate(manifest: Manifest) -> dict[str, Any]:
-    """Return the fact ``estimate`` of a run whose result is estimated from a sample; empty for
-    others.
+    """Return a dictionary with the one key "estimate" if the result of a run is estimated from a
+    sample of the vertices, else an empty one.
 
-    ``Facts`` of ``output.manifest_types`` says what it holds.
+    The value has the number of ``sources`` in the sample, and ``epsilon`` and ``delta``: with
+    probability 1 - delta or more, no normalized value has an error beyond epsilon.
     """
     return {
         name: fact
@@ -502,14 +529,14 @@ def read_estimate(manifest: Manifest) -> dict[str, Any]:
 
 
 def estimate_of_plan(prepared: Prepared) -> dict[str, Any]:
-    """Return what ``read_estimate`` returns, of a prepared run."""
+    """Return what ``read_estimate`` returns, for a run that is prepared and not yet done."""
     sample = getattr(prepared.request.options, "sample", None)
     return {} if sample is None else sample.facts
 
 
 def estimate_lines(facts: Mapping[str, Any]) -> list[str]:
-    """Return the line of a summary that says of how many sources the result is an estimate, and its
-    bound.
+    """Return the line of a summary on the sample from which the result is estimated, and on the
+    bound of its error; no line if the result is no estimate. ``facts`` are those of the run.
     """
     if "estimate" in facts:
         return [f"estimate: {bound_text(facts['estimate'])}"]
@@ -517,15 +544,16 @@ def estimate_lines(facts: Mapping[str, Any]) -> list[str]:
 
 
 def bound_text(estimate: Mapping[str, Any]) -> str:
-    """Return what bounds the error of an estimate, as ``Estimate`` of ``output.manifest_types`` has
-    it.
+    """Return in words how many sources an estimate is made of, and what bounds its error.
+
+    ``estimate`` has ``sources``, ``epsilon`` and ``delta``, as ``read_estimate`` returns them.
     """
     likely = f"with probability {1 - estimate['delta']:.4g} no normalized value is off by more than"
     return f"of {estimate['sources']:,} sources: {likely} {estimate['epsilon']:.4g}"
 
 
 def _describe_duplicates(count: int) -> str:
-    """Say how many sources were given more than once; ``""`` if none were."""
+    """Say in parentheses how many sources were given more than once; ``""`` if ``count`` is 0."""
     if count:
         return f" ({count:,} given more than once are computed once)"
     return ""

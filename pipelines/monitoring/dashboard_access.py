@@ -23,29 +23,32 @@ from urllib.parse import urlsplit
 
 from tornado import web
 
-# Dask's setting
+# name of Dask's setting with the hosts whose pages may connect to the dashboard
 ORIGINS = "distributed.scheduler.dashboard.bokeh-application.allow_websocket_origin"
 
 
 def names_of_host() -> set[str]:
-    """Return the names of this host, in lower case; this may need the network."""
+    """Return the names of this host, in lower case. This may ask a name server in the network."""
     return {"localhost", socket.gethostname().lower(), socket.getfqdn().lower()}
 
 
 def is_allowed(
     host: str, origin: str | None, names: Collection[str], allowed: Collection[str]
 ) -> bool:
-    """Whether a request with these headers ``Host`` and ``Origin`` may be answered.
+    """Return whether a request may be answered by its headers ``Host`` and ``Origin``, which is
+    None if the request has none.
 
-    ``names`` are those of this host, and ``allowed`` are further hosts in Bokeh's notation:
-    ``HOST:PORT``, where ``*`` matches anything.
+    ``names`` are those of this host, in lower case. ``allowed`` are further hosts in Bokeh's
+    notation: ``HOST:PORT``, where ``*`` matches anything.
     """
     from bokeh.server.util import check_allowlist
 
     def is_listed(address: str) -> bool:
-        """Whether a host is one of the allowed ones; Bokeh takes an empty list for all."""
+        """Return whether a host, with or without a port, is one of the allowed ones."""
+        # Bokeh takes an empty list for all hosts
         return bool(allowed) and check_allowlist(address, allowed)
 
+    # ``Host`` is checked against DNS rebinding, and ``Origin`` against websockets of other pages.
     host = host.lower()
     if not (_is_address_or(host, names) or is_listed(host)):
         return False
@@ -59,7 +62,8 @@ def is_allowed(
 
 
 def _is_address_or(host: str, names: Collection[str]) -> bool:
-    """Whether a host, with or without a port, is an IP address or has one of some names."""
+    """Return whether a host, with or without a port, is an IP address or has one of ``names``."""
+    # ValueError: it is neither an address nor a name
     try:
         name = urlsplit(f"//{host}").hostname or ""
         return name in names or bool(ipaddress.ip_address(name))
@@ -75,21 +79,22 @@ def refuse_others(
     """
 
     def may_answer(request: Any) -> bool:
-        """Whether the headers of a request are allowed."""
+        """Return whether the headers of a request are allowed."""
         return is_allowed(request.host, request.headers.get("Origin"), names, allowed)
 
     _guard(application, may_answer)
 
 
 def require_token(application: web.Application, token: str) -> None:
-    """Make a Tornado application answer 403 to requests whose path does not begin with a token,
-    websockets included.
+    """Make a Tornado application answer 403 to requests whose path does not begin with a token, a
+    secret of the user who started the job. Websockets are included.
     """
 
     def has_token(request: Any) -> bool:
-        """Whether the path of a request begins with the token."""
+        """Return whether the path of a request begins with the token."""
         first_segment = request.path[1:].partition("/")[0]
-        # in a time that says nothing of how much of it is right
+        # This comparison takes the same time however much of the token is right, so that its time
+        # does not help to guess the token.
         return hmac.compare_digest(first_segment.encode(), token.encode())
 
     _guard(application, has_token)
@@ -103,7 +108,7 @@ def _guard(application: web.Application, may_answer: Callable[[Any], bool]) -> N
     find_original = application.find_handler
 
     def find_handler(request: Any, **keywords: Any) -> Any:
-        """Return the handler of a request, in place of the method of this name."""
+        """Return the handler of a request; one that answers 403 for a request that is refused."""
         if may_answer(request):
             return find_original(request, **keywords)
         return application.get_handler_delegate(request, _Refused)
@@ -115,7 +120,7 @@ class _Refused(web.RequestHandler):
     """Answers 403 with the reason, without repeating what the request holds."""
 
     def prepare(self) -> None:
-        """Answer before Tornado looks at the method of the request."""
+        """Answer. Tornado calls this first, whatever the method of the request."""
         self.set_status(403)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
         self.finish(

@@ -14,6 +14,7 @@ from . import html_fragments
 from .run_plots import MAX_ROWS, draw_plots
 from .run_stats import OTHERS, Share
 
+# by the state of a run, how the page names it
 _STATES = {
     "running": "running",
     "done": "done",
@@ -27,7 +28,7 @@ _STATES = {
 
 
 class Page(web.RequestHandler):
-    """Answers with the run that is asked for by ``?run=NAME``, or with the newest one."""
+    """Answers a request with the page of the run that ``?run=NAME`` names, or of the newest one."""
 
     def initialize(self, plugin: Any, scheduler: Any) -> None:
         """Take the ``KeplerPage``, which has the runs, and Dask's scheduler; Tornado calls this."""
@@ -35,7 +36,7 @@ class Page(web.RequestHandler):
         self._scheduler = scheduler
 
     def get(self) -> None:
-        """Answer with the page."""
+        """Answer a request with the page, which says so if there is no run."""
         template = html_fragments.environment().get_template("dashboard.html")
         found = self._plugin.find_run(self.get_query_argument("run", None))
         facts = {}
@@ -45,8 +46,12 @@ class Page(web.RequestHandler):
         self.write(template.render(facts))
 
     def _facts(self, name: str, run: Any) -> dict[str, Any]:
-        """Return what the template of the page shows of a run, a ``dashboard_plugin.Run``."""
+        """Return the variables of the page's template for a run, by name.
+
+        ``name`` is that of the run on the page, and ``run`` a ``dashboard_plugin.Run``.
+        """
         stats = run.stats
+        # a run that has ended is shown as it was at its last message
         now = run.updated_at
         time_left = "-"
         if run.state == "running":
@@ -63,7 +68,8 @@ class Page(web.RequestHandler):
             ("failed sources", f"{stats.failed_sources:,}"),
             ("retries", f"{stats.retries:,}"),
         ]
-        # Plots are kept until the next message of the job: browsers ask each second.
+        # Browsers ask each second, and messages of the job come less often: plots are drawn once
+        # per message.
         if run.drawn_at != run.updated_at:
             run.plots = draw_plots(stats, run.facts["algorithm"])
             run.drawn_at = run.updated_at
@@ -81,10 +87,12 @@ class Page(web.RequestHandler):
         }
 
     def _workers(self, stats: Any) -> dict[str, Any]:
-        """Return the table of workers, as ``workers``, and how many more there are, as ``more``.
+        """Return the rows of the table of workers, as ``workers``, and the number of workers that
+        have no row, as ``more``.
 
-        A row has the name of a worker, its ``Share``, and what ``describe_worker`` returns. If
-        there are many, those with most sources have a row. ``stats``: the ``RunStats`` of the run.
+        A row has the name of a worker, its ``Share`` of the work, and the three texts that
+        ``describe_worker`` returns. If there are many workers, those with most sources have a row.
+        ``stats`` is the ``RunStats`` of the run.
         """
         # Dask's state of the workers that are there, by their address without the protocol.
         states = {
@@ -98,16 +106,17 @@ class Page(web.RequestHandler):
             for name in names
         ]
         n_more = 0
-        if OTHERS not in names:
+        if OTHERS not in names:  # else the row of all others stands for them
             n_more = len(states.keys() | stats.workers.keys()) - len(names)
         return {"workers": rows, "more": n_more}
 
 
 def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
-    """Return texts for a row of the table: memory and utilization of a worker, or those of its GPU
-    if it has one, and the address of its metrics.
+    """Return three texts for a row of the table: memory and utilization of a worker, or those of
+    its GPU if it has one, and the address of its metrics.
 
-    ``worker``: Dask's state of it; None if it is gone, or if the row is that of several.
+    ``worker`` is Dask's state of the worker, None if it is gone, or if the row is that of several.
+    ``name`` is the name of the row.
     """
     if worker is None:
         return "", "", "" if name == OTHERS else "gone"
@@ -125,7 +134,9 @@ def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
 
 
 def _metrics_address(worker: Any) -> str:
-    """Return where Prometheus reads the metrics of a worker; ``""`` if it has no server."""
+    """Return the URL at which Prometheus reads the metrics of a worker, given by Dask's state of
+    it; ``""`` if it has no HTTP server.
+    """
     port = (worker.services or {}).get("dashboard")
     if port is None:
         return ""

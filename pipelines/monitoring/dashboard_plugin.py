@@ -37,7 +37,8 @@ _LAST_MESSAGE_SECONDS = 5  # maximum wait for the last message at the end of a r
 class Run:
     """What the scheduler knows of one run."""
 
-    facts: dict[str, Any]  # those that do not change, from the job's first message
+    # facts that do not change, such as algorithm and number of sources, from the first message
+    facts: dict[str, Any]
     stats: RunStats  # of the batches so far
     state: str  # a key of ``dashboard_page._STATES``
     updated_at: float  # seconds since the epoch, of the last message
@@ -45,7 +46,9 @@ class Run:
     drawn_at: float = 0.0  # ``updated_at`` of the message that the plots show
 
     def take(self, message: dict[str, Any]) -> None:
-        """Take in a message of the job, as ``PageUpdates`` sends it."""
+        """Add a message of the job, as ``PageUpdates`` sends it: batches, failures and retries
+        since the one before, the state of the run, and the histogram of all distances.
+        """
         self.updated_at = time.time()
         self.state = message["state"]
         self.stats.take(message, self.updated_at)
@@ -55,11 +58,13 @@ class Run:
 class KeplerPage(SchedulerPlugin):
     """Serves the page and holds the last runs of a scheduler, in bounded memory.
 
-    ``is_own_scheduler``: whether the scheduler is this job's own. If so, access control also covers
-    Dask's pages (see ``dashboard_access``).
+    It is a plug-in of Dask's scheduler, sent there by the job. ``is_own_scheduler`` is whether the
+    scheduler is this job's own. If so, access control also covers Dask's pages (see
+    ``dashboard_access``).
     """
 
-    # Dask's: a second plug-in of this name does not take the place of the first.
+    # Attributes that Dask reads. They say that a second plug-in of this name does not take the
+    # place of the first, so that runs of earlier jobs remain.
     name = PLUGIN
     idempotent = True
 
@@ -68,10 +73,13 @@ class KeplerPage(SchedulerPlugin):
         self.runs: OrderedDict[str, Run] = OrderedDict()  # by name, the oldest first
 
     async def start(self, scheduler: Any) -> None:
-        """Add the page to the dashboard; raise RuntimeError if the scheduler has none."""
+        """Add the page to the dashboard of ``scheduler``, Dask's own object; Dask calls this when
+        the plug-in arrives. RuntimeError: the scheduler has no dashboard.
+        """
         from tornado import web
 
         applications = getattr(scheduler.http_application, "applications", ())
+        # of the scheduler's HTTP applications, those of Bokeh have this attribute
         dashboards = [
             application for application in applications if hasattr(application, "app_paths")
         ]
@@ -87,7 +95,7 @@ class KeplerPage(SchedulerPlugin):
         application = web.Application(
             [(path, Page, {"plugin": self, "scheduler": scheduler})], compress_response=True
         )
-        names = await asyncio.to_thread(names_of_host)
+        names = await asyncio.to_thread(names_of_host)  # which may wait for a name server
         # Dask allows every origin by default, which counts as none.
         allowed = [origin for origin in dask.config.get(ORIGINS, ()) if origin != "*"]
         refuse_others(application, names, allowed)
@@ -101,7 +109,8 @@ class KeplerPage(SchedulerPlugin):
             pages.append(PATH)
 
     def log_event(self, topic: str, msg: dict[str, Any]) -> None:
-        """Receive a message of a job, as ``PageUpdates`` sends it.
+        """Receive a message ``msg`` of a job, as ``PageUpdates`` sends it. The first one of a job
+        adds its run.
 
         Dask calls this with the messages of all topics.
         """
@@ -117,14 +126,16 @@ class KeplerPage(SchedulerPlugin):
         run.take(msg)
 
     def remove_client(self, scheduler: Any, client: str) -> None:  # noqa: ARG002
-        """Record a job that leaves without its last message: it was killed, or lost its connection."""
+        """Record that a job, which is a ``client`` of the scheduler, has left without its last
+        message: it was killed, or lost its connection. Dask calls this for each client that leaves.
+        """
         for run in self.runs.values():
             if run.facts["client"] == client and run.state == "running":
                 run.state = "gone"
 
     def find_run(self, name: str | None) -> tuple[str, Run] | None:
-        """Return the name and the state of a run: the one of this name, or else the newest one;
-        None if there is none.
+        """Return the name of a run and what is known of it: the run of this name or, if there is
+        none, the newest one. Return None if there is no run.
         """
         if name is not None and name in self.runs:
             return name, self.runs[name]
@@ -136,8 +147,15 @@ class PageUpdates:
 
     Items are added by the thread of the job, and sent by that of Dask's client, a few at a time.
 
-    ``facts``: constant facts of the run in plain values; at least ``started, sources, kept``.
-    ``say``: called once with a message if the page can no longer be reached.
+    Parameters
+    ----------
+    client : distributed.Client
+    facts : dict
+        Constant facts of the run in plain values. At least ``started``, when it began in seconds
+        since the epoch, ``sources``, their number, and ``kept``, the number of these that an
+        earlier run has computed.
+    say : callable
+        Called once with a message if the page can no longer be reached.
     """
 
     def __init__(self, client: Client, facts: dict[str, Any], say: Callable[..., None]) -> None:
@@ -157,9 +175,11 @@ class PageUpdates:
     def add(
         self, what: str = "", item: dict[str, Any] | None = None, distances: Histogram | None = None
     ) -> None:
-        """Send one item, together with others if there are many.
+        """Send one item soon, together with others if there are many, and return at once.
 
-        ``what``: "batches", "failed" or "retried". ``distances``: the histogram of all batches.
+        ``what`` is its kind: "batches", "failed" or "retried", and ``item`` what ``RunStats.take``
+        expects of that kind. Without an item only state and ``distances`` are sent: the histogram
+        of all batches so far, None for no change.
         """
         with self._lock:
             self._distances = distances or self._distances
@@ -171,7 +191,9 @@ class PageUpdates:
             cast(Any, self._client.loop).add_callback(self._send)
 
     def end(self, state: str) -> None:
-        """Send the rest and the final state of the run; waits a few seconds at most."""
+        """Send the rest, and the final state of the run: "done", "failed" or "interrupted". Wait
+        for that for a few seconds at most.
+        """
         self._state = state
         self.add()
         if self._is_broken or self._client.status != "running":
@@ -191,7 +213,9 @@ class PageUpdates:
             await asyncio.sleep(0.01)
 
     async def _send(self) -> None:
-        """Send what is pending, two messages per second at most while the run goes on."""
+        """Send what is pending, two messages per second at most while the run goes on. This runs in
+        the thread of Dask's client.
+        """
         if self._is_sending or self._is_broken:
             return
         self._is_sending = True
@@ -221,15 +245,15 @@ class PageUpdates:
 def open_page(
     client: Client, facts: dict[str, Any], say: Callable[..., None]
 ) -> PageUpdates | None:
-    """Add the page to a scheduler's dashboard, unless it is already there, and say where both are;
-    return what sends updates to it.
+    """Add the page to a scheduler's dashboard, unless it is already there, and say where both are.
+    Return the object that sends updates to the page.
 
-    None if there can be no page: the scheduler has no dashboard or no Bokeh, cannot import this
-    module, or accepts no plug-ins. ``say`` is then called with the reason, and the run continues
-    without the page.
+    Return None if there can be no page: the scheduler has no dashboard or no Bokeh, cannot import
+    this module, or accepts no plug-ins. ``say`` is then called with the reason, and the run
+    continues without the page.
 
-    ``client``: of the scheduler. ``facts``: constant facts of the run in plain values. ``say`` is
-    called with each message to the user.
+    ``client`` is connected to the scheduler. ``facts`` are those that ``PageUpdates`` takes.
+    ``say`` is called with each message to the user.
     """
     link = client.dashboard_link  # where a dashboard would be: Dask has it also where there is none
     try:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def printed(value: Any) -> Any:
-    """Return a value as text; characters that are not printable, except line ends, are escaped as
-    by ``repr``.
+    """Return a value as text, in which characters that are not printable, except line ends, are
+    escaped as by ``repr``.
 
-    HTML that is marked as such stays as it is.
+    HTML that is marked as such, by a method ``__html__``, stays as it is.
     """
     if hasattr(value, "__html__"):
         return value
@@ -29,7 +29,9 @@ def printed(value: Any) -> Any:
 
 @functools.cache
 def environment() -> Environment:
-    """Return jinja2's environment, in which all that is inserted is printable and escaped."""
+    """Return the environment of jinja2 by which pages are made of templates. All that a template
+    inserts is made printable and escaped.
+    """
     # Imported only here, because workers and runs without a report need none.
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -46,7 +48,9 @@ def environment() -> Environment:
 
 
 def seconds(value: float | None) -> str:
-    """Return a duration in seconds as text, in minutes or hours if it is long."""
+    """Return a duration, given in seconds, as text: in minutes or hours if it is long, and "not
+    known" for None.
+    """
     if value is None:
         return "not known"
     if value < 100:
@@ -59,7 +63,9 @@ def seconds(value: float | None) -> str:
 
 
 def count(value: float) -> str:
-    """Return a rate or a large number as text, with about three digits."""
+    """Return a rate or a large number as text, with about three digits, in millions or billions if
+    it is that large.
+    """
     for size, unit in ((1e9, " billion"), (1e6, " million")):
         if abs(value) >= size:
             if value < 1000 * size:
@@ -69,7 +75,9 @@ def count(value: float) -> str:
 
 
 def title(run: Mapping[str, Any]) -> str:
-    """Return the title of a run, from its ``algorithm``, ``sources`` and ``result``."""
+    """Return the title of a run, such as "sssp from 64 sources". Of ``run``, a manifest or the
+    facts of a run, it takes ``algorithm``, ``sources``, their number, and ``result``.
+    """
     n_sources = run["sources"]
     result = run["result"]
     searches = f"{run['algorithm']} from {n_sources:,} source" + ("" if n_sources == 1 else "s")
@@ -79,14 +87,17 @@ def title(run: Mapping[str, Any]) -> str:
 
 
 def edges_rate(stats: RunStats, rate: float) -> str:
-    """Return edges per second as text; a dash for results that do not say which vertices were
-    reached.
+    """Return ``rate``, edges per second, as text. Return a dash if ``stats`` has counted no edges,
+    as for results that do not say which vertices were reached.
     """
     return count(rate) if stats.whole.edges else "-"
 
 
 def list_sources(failure: Mapping[str, Any]) -> str:
-    """Return the sources of a failure as text: the first ones, and how many more there are."""
+    """Return the sources of a failure as text: the first ones, and how many more there are.
+
+    ``failure`` has ``sources``, the first of those that failed, and ``n``, the number of all.
+    """
     text = ", ".join(map(str, failure["sources"]))
     n_more = failure["n"] - len(failure["sources"])
     return f"{text} and {n_more:,} more" if n_more > 0 else text

@@ -20,7 +20,7 @@ from .console import bound_text, columns_text, read_estimate
 from .run_plots import draw_plots
 from .run_stats import MAX_LISTED, PHASES, RunStats, summarize_batch
 
-# seconds without work after which the pause is removed from the time axis: the run was resumed
+# A time of more seconds without work, between a run and its resumption, is removed from time axes.
 PAUSE = 60.0
 # by the status of a manifest, the class of its colour, and how the run has ended
 _STATUS = {
@@ -34,10 +34,11 @@ _STATUS = {
 def render_page(manifest: Manifest, resume_command: str) -> str:
     """Return the report as HTML.
 
-    ``manifest``: manifest of a run that has ended in any way. ``resume_command``: the command that
-    finishes the run.
+    ``manifest`` is that of a run that has ended in any way. ``resume_command`` is the command line
+    that finishes the run.
     """
-    # Part files that an earlier run left without a manifest have no times, and no summary.
+    # Part files that an earlier run left without a manifest have no times: of these the summary is
+    # None.
     summaries = [
         summarize_batch(part_number(part["file"]) or 0, part) for part in manifest["parts"]
     ]
@@ -72,14 +73,15 @@ def render_page(manifest: Manifest, resume_command: str) -> str:
 
 
 def remove_pauses(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[float]]:
-    """Remove the pauses between a run and its resumption from the times of batches, which are
-    ordered by their start.
+    """Remove the pauses between a run and its resumption from the times of batches.
 
-    Returns the batches with earlier times, and the seconds of each pause, more than ``PAUSE``.
+    ``batches``, as ``run_stats.summarize_batch`` makes them, are ordered by their start. Return
+    them with earlier times where a pause came before, and the seconds of each pause: the times of
+    more than ``PAUSE`` seconds in which no batch ran.
     """
     moved: list[dict[str, Any]] = []
     pauses: list[float] = []
-    end: float | None = None  # of the batches so far
+    end: float | None = None  # the latest end of the batches so far, in seconds since the epoch
     for batch in batches:
         if end is not None and batch["started"] - end > PAUSE:
             pauses.append(batch["started"] - end)
@@ -91,7 +93,11 @@ def remove_pauses(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], 
 
 
 def _collect_stats(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStats:
-    """Return the statistics of a run, by its manifest and the batches that have times."""
+    """Return the statistics of a run.
+
+    ``manifest`` is that of the run. ``batches`` are those that have times, as
+    ``run_stats.summarize_batch`` makes them, ordered by their start.
+    """
     n_timed = sum(batch["sources"] for batch in batches)
     n_done = sum(len(part["sources"]) for part in manifest["parts"])
     started = batches[0]["started"] if batches else 0.0
@@ -109,7 +115,7 @@ def _collect_stats(manifest: Manifest, batches: list[dict[str, Any]]) -> RunStat
 
 
 def _list_numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
-    """Return the names and values of the numbers at the top."""
+    """Return the numbers at the top of the report, each as a name and a text."""
     whole = stats.whole
     parts = manifest["parts"]
     sources_per_second = "not known"
@@ -136,8 +142,9 @@ def _list_numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
 
 
 def _group_errors(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return the errors, the most frequent first: each with its text as ``error``, its first
-    ``sources``, and their number ``n``.
+    """Return the errors of a run, grouped by their text: a dictionary per text with ``error``, the
+    text, ``sources``, the first ones that failed so, and ``n``, the number of all of these. Errors
+    of most batches come first.
     """
     by_error: dict[str, list[Failure]] = {}
     for failure in manifest["failed"]:
@@ -150,7 +157,7 @@ def _group_errors(manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def _list_plan(manifest: Manifest) -> list[tuple[str, object]]:
-    """Return the names and texts of the lines on what was computed, and how."""
+    """Return the lines of the report on what was computed, and how, each as a name and a text."""
     graph = manifest["graph"]
     settings = manifest["settings"]
     built = graph.get("built", {})
@@ -204,8 +211,8 @@ def _list_plan(manifest: Manifest) -> list[tuple[str, object]]:
 
 
 def _list_proof(manifest: Manifest) -> dict[str, Any]:
-    """Return ``proof``, the names and texts of the lines on certificates and digests, and
-    ``proven``, the class of the colour of their outcome.
+    """Return two variables of the template: ``proof``, the lines on certificates and digests, each
+    as a name and a text; and ``proven``, the class of their colour: "good", "warn" or "bad".
     """
     n_rejected = sum(
         len(failure["sources"])
@@ -227,7 +234,7 @@ def _list_proof(manifest: Manifest) -> dict[str, Any]:
 
 
 def _describe_certified(manifest: Manifest) -> tuple[str, str]:
-    """Return how much was certified ("all", "sample" or "none"), and the same as a sentence."""
+    """Return how much was certified, "all", "sample" or "none", and the same in words."""
     certify = manifest["settings"]["certify"]
     kind = OUTPUT_SCHEMAS[manifest["result"]]
     # What was certified, and what came after that.
@@ -255,7 +262,9 @@ def _describe_certified(manifest: Manifest) -> tuple[str, str]:
 
 
 def _list_times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
-    """Return the names and times of the steps of the run, and of the phases of workers."""
+    """Return the lines of the report on times, each as a name and a text: the steps of the run, and
+    the phases of the work of all workers together.
+    """
     seconds = manifest["seconds"]
     phases = stats.whole.phases
     names = {step: text for step, (_, text) in STEPS.items()}
@@ -273,7 +282,7 @@ def _list_times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
 
 
 def _to_text(value: Any) -> str:
-    """Return a value of a setting as text, without quotes if it is one."""
+    """Return the value of a setting as text: a text without quotes, and others as in JSON."""
     if isinstance(value, str):
         return value
     return json.dumps(value)

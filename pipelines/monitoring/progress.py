@@ -25,8 +25,8 @@ _MAX_WORKERS = 8  # maximum number of workers with a line each on a terminal
 
 
 def collect_facts(manifest: Manifest) -> dict[str, Any]:
-    """Return the constant facts of a run in plain values, for the terminal, the dashboard and the
-    report.
+    """Return the facts of a run that do not change, in plain values, for the terminal and the
+    dashboard. ``started`` is now, in seconds since the epoch.
     """
     keys = ("algorithm", "result", "means", "strategy", "device", "sources")
     return {
@@ -42,8 +42,8 @@ class Progress:
     """Progress of a run and estimated remaining time: on a terminal, a few lines that are redrawn;
     elsewhere, a line from time to time. The page of the dashboard gets the same.
 
-    ``facts``: the result of ``collect_facts``, and ``kept``, the sources that an earlier run
-    computed. ``page``: the ``PageUpdates`` of the page, if there is one.
+    ``facts`` are those of ``collect_facts``, and ``kept``, the number of sources that an earlier
+    run has computed. ``page`` is the ``PageUpdates`` that sends to the page, None without one.
     """
 
     def __init__(self, facts: dict[str, Any], page: Any = None) -> None:
@@ -64,7 +64,9 @@ class Progress:
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        """Stop drawing, and tell the page how the run has ended; ``kind``: class of an error."""
+        """Stop drawing, and tell the page how the run has ended. ``kind`` is the class of the
+        exception that ends the run, None without one.
+        """
         if self._live is not None:
             self._live.stop()
         if self._page is not None:
@@ -74,7 +76,10 @@ class Progress:
             self._page.end(state)
 
     def advance(self, part: int, summary: PartEntry) -> None:
-        """Record that a part file is written; ``summary`` is its entry in the manifest."""
+        """Record that part file number ``part`` is written. ``summary`` is its entry in the
+        manifest. Elsewhere than on a terminal, print a line if the last one was printed some time
+        ago.
+        """
         batch = summarize_batch(part, summary)
         assert batch is not None  # a batch of this run has times
         self._add("batches", batch, summary["distances"])
@@ -83,7 +88,7 @@ class Progress:
             say(self._describe_progress())
 
     def failed(self, part: int, sources: list[Any], error: str) -> None:
-        """Record that some sources of a batch failed."""
+        """Record that some sources of batch number ``part`` failed with an error, and print it."""
         self._add(
             "failed",
             {"part": part, "sources": sources[:MAX_LISTED], "n": len(sources), "error": error},
@@ -91,13 +96,14 @@ class Progress:
         say(f"batch {part} failed: {error}")
 
     def retried(self, part: int, why: str) -> None:
-        """Record that a batch is retried."""
+        """Record that batch number ``part`` is retried, and why."""
         self._add("retried", {"part": part, "why": why})
 
     def _add(self, what: str, item: dict[str, Any], distances: Histogram | None = None) -> None:
         """Add an item to the statistics of this process, and send it to the page.
 
-        ``what``: "batches", "failed" or "retried", as ``RunStats.take`` has them.
+        ``what`` is its kind, "batches", "failed" or "retried", and ``item`` what ``RunStats.take``
+        expects of that kind. ``distances`` is the histogram of the item's part file.
         """
         with self._lock:
             self._stats.take({what: [item]})
@@ -125,8 +131,8 @@ class Progress:
         return ", ".join(facts)
 
     def _draw_lines(self) -> Group:
-        """Return the lines on a terminal: a bar, the rates, the shares of the phases, and the
-        workers if they are few.
+        """Return the lines on a terminal: a bar, the rates, the shares of the phases of work, and
+        the workers if they are few. A thread of its own calls this to redraw them.
         """
         with self._lock:
             stats = self._stats
@@ -149,8 +155,8 @@ class Progress:
 
 
 def _workers_table(stats: RunStats) -> Table:
-    """Return a table with a line per worker: its batches, its sources, and edges per second of its
-    own time.
+    """Return a table for a terminal with a line per worker: its name, its batches, its sources, and
+    the edges per second in the time that it has worked.
     """
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False)
     for name in ("worker", "batches", "sources", "edges/s"):

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from ..output.manifest_types import PartSummary
 from .run_stats import PHASES
 
-# Records the outcome of a batch: see ``watched``.
+# A function that records the outcome of a batch: takes the summary of its part file, None without
+# one; the number of sources; and (source, reason) of those that failed. See ``watched``.
 RecordOutcome = Callable[[PartSummary | None, int, list[tuple[int, str]]], None]
 
 
@@ -48,7 +49,7 @@ class _Metrics:
         )
 
     def add_part(self, algorithm: str, n_sources: int, summary: PartSummary) -> None:
-        """Count a part that is written."""
+        """Count a part file that is written, with so many sources. ``summary`` has its numbers."""
         self.sources.labels(algorithm).inc(n_sources)
         self.edges.labels(algorithm).inc(summary["edges"])
         self.bytes.labels(algorithm).inc(summary["bytes"])
@@ -56,24 +57,26 @@ class _Metrics:
             self.seconds.labels(algorithm, phase).inc(seconds)
 
 
-@functools.cache  # since the registry takes each metric once
+@functools.cache  # since the registry refuses a metric that it has already
 def _metrics_of_process() -> _Metrics | None:
-    """Return the metrics of this process; None without the package prometheus_client."""
+    """Return the metrics of this process, which are made on the first call; None without the
+    package prometheus_client.
+    """
     try:
         return _Metrics()
     except ModuleNotFoundError:
-        # the image of an external worker may lack it; Dask's /metrics then reports that itself
+        # An external worker may lack the package. Dask's own page /metrics says so then.
         return None
 
 
 @contextlib.contextmanager
 def watched(algorithm: str) -> Iterator[RecordOutcome]:
-    """Count one batch that a task of Dask answers within the block. A batch that raises as a whole
-    is one failure.
+    """Count one batch that a task of Dask computes within the block. A batch that raises an
+    exception is one failure.
 
-    ``record(summary, n_sources, failed)``, which it yields, records the outcome: the summary of the
-    part file, None without one; the number of its sources; and ``(source, reason)`` of those that
-    failed.
+    Yield a function ``record(summary, n_sources, failed)``, by which the block reports the outcome:
+    the summary of the part file, None without one; the number of its sources; and
+    ``(source, reason)`` of those that failed. ``algorithm`` is a label of the metrics.
     """
     if "distributed" not in sys.modules:  # no server of this process has metrics
         yield lambda *_: None

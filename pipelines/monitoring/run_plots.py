@@ -29,7 +29,9 @@ _ROW_HEIGHT = 18  # of a row with a name, in pixels
 
 
 def time_unit(span: float) -> tuple[str, float]:
-    """Return the unit in which a time axis of so many seconds is read easily, and its seconds."""
+    """Return the unit in which a time axis of ``span`` seconds is read easily: its name, and how
+    many seconds it has.
+    """
     if span > 7200:
         return "hours", 3600.0
     if span > 300:
@@ -38,8 +40,8 @@ def time_unit(span: float) -> tuple[str, float]:
 
 
 def large_unit(most: float) -> tuple[str, float]:
-    """Return the unit in which an axis up to a number is read easily: what its label begins with,
-    and its size.
+    """Return the unit in which an axis up to the number ``most`` is read easily: the word that its
+    label begins with, such as "million ", and its size.
     """
     for begins_at, word, size in (
         (1e9, "billion ", 1e9),
@@ -52,19 +54,15 @@ def large_unit(most: float) -> tuple[str, float]:
 
 
 class Bar(NamedTuple):
-    """A rectangle of a plot, whose sides are values of the axes.
+    """A rectangle of a plot, whose sides are values of the axes."""
 
-    ``colour``: as SVG takes it. ``tip``: the text that browsers show at the pointer. ``label``:
-    what the colour means, for the legend; "" if the bar has no entry there.
-    """
-
-    left: float
+    left: float  # value of the horizontal axis, as ``right``
     right: float
-    bottom: float
+    bottom: float  # value of the vertical axis, as ``top``
     top: float
-    colour: str
-    tip: str
-    label: str = ""
+    colour: str  # as SVG takes it
+    tip: str  # the text that browsers show at the pointer
+    label: str = ""  # what the colour means, for the legend; "" if the bar has no entry there
 
 
 class Bars(NamedTuple):
@@ -74,14 +72,14 @@ class Bars(NamedTuple):
     title: str
     x_label: str
     y_label: str
-    # Where the axes begin and end.
-    x: tuple[float, float]
-    y: tuple[float, float]
+    x: tuple[float, float]  # values at which the horizontal axis begins and ends
+    y: tuple[float, float]  # values at which the vertical axis begins and ends
     rows: tuple[str, ...] = ()  # names along the vertical axis, from the top, in place of numbers
     x_is_whole: bool = False  # whether the horizontal axis has whole numbers only, as hops are
 
     def draw(self) -> Markup:
         """Return the plot as an image, with its axes and a legend."""
+        # each label once, in the order of the bars
         legend = list(dict.fromkeys((bar.label, bar.colour) for bar in self.bars if bar.label))
         if self.rows:
             height = TOP + BOTTOM + _ROW_HEIGHT * len(self.rows)
@@ -104,8 +102,9 @@ class Bars(NamedTuple):
 def draw_plots(
     stats: RunStats, algorithm: str, batches: Sequence[dict[str, Any]] = ()
 ) -> dict[str, Markup]:
-    """Return the plots by their names: those of distances if these are known, and a timeline if
-    there are batches.
+    """Return the plots of a run as SVG, by name: rates, phases, a timeline if there are
+    ``batches``, as ``run_stats.summarize_batch`` makes them, and plots of distances if these are
+    known.
     """
     plots = {what: plot_rates(stats, what).draw() for what in ("sources", "edges")}
     plots["phases"] = plot_phases(stats.shares(MAX_ROWS)).draw()
@@ -121,7 +120,7 @@ def plot_rates(stats: RunStats, what: str) -> Bars:
     """Return the plot of what each worker did per second in each bin of time, with a bar per worker
     on top of those of the workers before it.
 
-    ``what``: "sources" or "edges".
+    ``what`` is the quantity that is counted: "sources" or "edges".
     """
     begins, rates = stats.series(what)
     unit, unit_seconds = time_unit(stats.ended - stats.started)
@@ -151,7 +150,9 @@ def plot_rates(stats: RunStats, what: str) -> Bars:
 
 
 def plot_phases(shares: dict[str, Share]) -> Bars:
-    """Return the plot of the seconds of each worker by phase, with a row per worker."""
+    """Return the plot of the seconds of each worker by phase, with a row per worker. ``shares`` has
+    the totals by the name of the worker.
+    """
     # The bar of all others together would dwarf the rest.
     named = {name: share for name, share in shares.items() if name != OTHERS}
     bars = []
@@ -178,8 +179,8 @@ def plot_phases(shares: dict[str, Share]) -> Bars:
 
 
 def _row_ends(i: int, count: int) -> tuple[float, float]:
-    """Return the bottom and the top of bars in the i-th of ``count`` rows, from the top: 0.75 high,
-    on an axis with 1 per row.
+    """Return the bottom and the top of the bars in row ``i`` of ``count`` rows, the first of which
+    is at the top. They are values of an axis on which a row has the height 1, and a bar 0.75.
     """
     return count - i - 0.875, count - i - 0.125
 
@@ -187,18 +188,20 @@ def _row_ends(i: int, count: int) -> tuple[float, float]:
 def _summarize_bins(
     distances: Histogram, are_hops: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the smallest and the largest distance of each bin, and its number of pairs (float64
-    arrays).
+    """Return three float64 arrays with a number per bin of a histogram: the smallest and the
+    largest distance that it holds, and the number of pairs of source and vertex. ``are_hops`` is
+    whether distances are hops.
     """
     counts = np.asarray(distances["counts"], np.float64)
     firsts = (distances["first"] + np.arange(counts.size)) * distances["width"]
-    # Hops are whole: a bin of them ends one before the next begins, and another one where it
-    # begins.
+    # A bin ends where the next begins; a bin of hops, which are whole, ends one before that.
     return firsts, firsts + distances["width"] - are_hops, counts
 
 
 def plot_histogram(distances: Histogram, algorithm: str) -> Bars:
-    """Return the plot of how many pairs of source and vertex lie at each distance."""
+    """Return the plot of how many pairs of source and vertex lie at each distance. With "bfs" as
+    the ``algorithm`` distances are hops.
+    """
     are_hops = algorithm == "bfs"
     firsts, lasts, counts = _summarize_bins(distances, are_hops)
     margin = 0.5 * are_hops  # a number of hops is in the middle of its bar
@@ -222,7 +225,9 @@ def plot_histogram(distances: Histogram, algorithm: str) -> Bars:
 
 
 def draw_reach(distances: Histogram, algorithm: str) -> Markup:
-    """Draw the hop plot: which share of the pairs that were reached lies within a distance."""
+    """Return the hop plot as SVG: which share of the pairs of source and reached vertex lies within
+    each distance. With "bfs" as the ``algorithm`` distances are hops.
+    """
     are_hops = algorithm == "bfs"
     firsts, lasts, counts = _summarize_bins(distances, are_hops)
     margin = 0.5 * are_hops
@@ -243,7 +248,7 @@ def draw_reach(distances: Histogram, algorithm: str) -> Markup:
 
 
 def plot_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
-    """Return the plot of when each worker was busy, and with what, with a row per worker.
+    """Return the plot of when each worker was busy, and in which phase, with a row per worker.
 
     ``batches`` are as ``run_stats.summarize_batch`` makes them.
     """
@@ -258,7 +263,8 @@ def plot_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
     for span in _make_spans(batches, rows):
         bottom, top = _row_ends(names.index(span.row), len(names))
         phases = {phase: span.seconds(phase) for phase in PHASES if phase != "load"}
-        # Phases that overlap are drawn one after another within the time of the span.
+        # Phases may overlap, and then add up to more than the time of the span: they are drawn one
+        # after another, shortened to fit into it.
         scale = min(1.0, (span.ended - span.started) / max(sum(phases.values()), 1e-9))
         begin = span.started - stats.started
         for phase, seconds in phases.items():
@@ -282,8 +288,9 @@ def plot_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
 class _Span(NamedTuple):
     """One batch of a worker, or several that follow each other, as the timeline shows them."""
 
-    row: str  # its name
-    batches: list[dict[str, Any]]  # by their start
+    row: str  # name of the row of the timeline
+    # batches as ``run_stats.summarize_batch`` makes them, ordered by their start; at least one
+    batches: list[dict[str, Any]]
 
     @property
     def started(self) -> float:
@@ -307,9 +314,10 @@ class _Span(NamedTuple):
 
 
 def _make_spans(batches: Sequence[dict[str, Any]], rows: dict[str, str]) -> Iterator[_Span]:
-    """Yield the batches of each row by their start, several as one span if there are many.
+    """Yield the batches as spans, row by row and by their start: one batch per span, or several if
+    there are more than ``MAX_BARS``.
 
-    ``rows``: the name of the row by worker.
+    ``rows`` has the name of the row of each worker.
     """
     batches_by_row: dict[str, list[dict[str, Any]]] = {}
     for batch in sorted(batches, key=lambda batch: batch["started"]):

@@ -20,8 +20,9 @@ import numpy as np
 if TYPE_CHECKING:  # which imports the table of result kinds
     from ..output.manifest_types import Histogram
 
+# what a worker does: load the graph, compile, search, certify, make rows of results, write files
 PHASES = ("load", "compile", "traverse", "certify", "rows", "write")
-OTHERS = "others"
+OTHERS = "others"  # the name under which workers without an entry of their own are added up
 MAX_BINS = 240  # time bins; if a run needs more, neighboring bins are joined in pairs
 MAX_WORKERS = 1024  # workers listed separately; a restarted worker has a new address
 MAX_LISTED = 12  # slowest batches, failures and retries that are listed in full
@@ -31,8 +32,15 @@ _RATE_SECONDS = 60.0  # over which the current rate is averaged
 
 
 def summarize_batch(part: int, summary: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the times and counts of a batch, small enough to be sent, by the entry of its part
-    file in the manifest; None if an earlier run has written it.
+    """Return the times and counts of a batch as a dictionary that is small enough to be sent.
+
+    ``part`` is the number of its part file, and ``summary`` its entry in the manifest. Return None
+    if the entry has no times, since the file was found and not written by a run of this manifest.
+
+    The dictionary has ``part``; ``worker``, its address without the protocol; the numbers of
+    ``sources``, ``rows``, ``bytes`` and ``edges``; ``started`` and ``ended``, in seconds since the
+    epoch; the seconds by phase as ``phases``; and ``slowest``, the source that took longest and its
+    seconds, or None.
     """
     if "started" not in summary or "worker" not in summary:
         return None
@@ -50,10 +58,10 @@ class Share:
     """Totals of one worker, or of several."""
 
     batches: int = 0  # number of part files that it has written
-    sources: int = 0
-    edges: int = 0  # stored edges of the vertices that were reached
-    bytes: int = 0  # of the part files
-    # seconds by phase
+    sources: int = 0  # number of sources in these
+    edges: int = 0  # number of stored edges of the vertices that were reached
+    bytes: int = 0  # bytes of the part files
+    # seconds of work by phase
     phases: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PHASES, 0.0))
 
     def add(self, batch: Mapping[str, Any]) -> None:
@@ -66,20 +74,24 @@ class Share:
 
 
 def _by_number(name: str) -> list[Any]:
-    """Return a sort key of the name of a worker that places 10.0.0.9 before 10.0.0.10."""
+    """Return a sort key of the name of a worker, by which numbers in names are compared as numbers:
+    10.0.0.9 comes before 10.0.0.10.
+    """
     return [int(piece) if piece.isdecimal() else piece for piece in re.split(r"(\d+)", name)]
 
 
 def _minus_seconds_and_part(batch: Mapping[str, Any]) -> tuple[float, int]:
-    """Return a sort key of batches: the slowest first, of equal ones that of the first part."""
+    """Return a sort key of batches: the slowest first, and of equally slow ones the one with the
+    smallest number of its part.
+    """
     return batch["started"] - batch["ended"], batch["part"]
 
 
 class RunStats:
-    """Sums statistics of batches as they finish.
+    """Statistics of a run, to which batches are added as they finish.
 
-    ``started``: seconds since the epoch. ``total``: sources of the whole run. ``kept``: of these,
-    the sources that an earlier run computed.
+    ``started`` is the begin of the run, in seconds since the epoch. ``total`` is the number of its
+    sources, and ``kept`` the number of these that an earlier run has computed.
     """
 
     def __init__(self, started: float, total: int, kept: int = 0):
@@ -94,13 +106,14 @@ class RunStats:
         # The newest failures and retries, as ``take`` gets them.
         self.failed: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
         self.retried: deque[dict[str, Any]] = deque(maxlen=MAX_LISTED)
-        self.distances: Histogram | None = None  # of all batches: the caller of ``add`` merges them
+        # histogram of the distances of all batches, which the caller of ``add`` keeps up to date
+        self.distances: Histogram | None = None
         self.width = _FIRST_WIDTH  # seconds per bin of time
         self.ended = started  # the end of the last batch so far, in seconds since the epoch
         # by worker, float64 array of a row for each of ``_IN_BINS``, and ``MAX_BINS`` columns
         self._bins: dict[str, np.ndarray] = {}
         self.slowest: list[dict[str, Any]] = []  # the slowest batches, the slowest first
-        # seconds, source and batch, at most one per batch
+        # (seconds, source, number of the part), at most one per batch, the slowest first
         self.slowest_sources: list[tuple[float, str, int]] = []
         # of the batches of the last minute: when they were added, their sources, and their edges
         self._arrivals: deque[tuple[float, int, int]] = deque()
@@ -116,7 +129,9 @@ class RunStats:
         return max(0, self.total - self.done - self.failed_sources)
 
     def add(self, batch: dict[str, Any], now: float | None = None) -> None:
-        """Add one batch, as ``summarize_batch`` makes it; ``now``: seconds since the epoch."""
+        """Add one batch, as ``summarize_batch`` makes it. ``now`` is the time at which it counts
+        for the current rate, in seconds since the epoch; by default the present.
+        """
         now = time.time() if now is None else now
         worker = batch["worker"]
         if worker not in self.workers and len(self.workers) >= MAX_WORKERS:
@@ -138,8 +153,8 @@ class RunStats:
         self._drop_arrivals(now)
 
     def take(self, updates: Mapping[str, Any], now: float | None = None) -> None:
-        """Add lists of updates, which may have ``batches``, as ``add`` takes them, ``failed`` and
-        ``retried``.
+        """Add several updates: ``updates`` may have the lists ``batches``, of what ``add`` takes,
+        ``failed`` and ``retried``. ``now`` is that of ``add``.
 
         A failure has ``part``, ``sources``, which are the first of those that failed, their number
         ``n``, and ``error``. A retry has ``part`` and ``why``.
@@ -155,8 +170,8 @@ class RunStats:
         self.retried.extend(retried)
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
-        """Return sources per second and edges per second, over the last minute or since a later
-        start; 0 before any batch.
+        """Return sources per second and edges per second, over the last minute or since the run
+        began, if that is later; 0 before any batch. ``now`` is in seconds since the epoch.
         """
         now = time.time() if now is None else now
         self._drop_arrivals(now)
@@ -172,13 +187,15 @@ class RunStats:
         return n_sources / seconds, n_edges / seconds
 
     def seconds_left(self, now: float | None = None) -> float | None:
-        """Return the estimated remaining time at the current rate; None if the rate is 0."""
+        """Return the estimated remaining time in seconds, at the current rate; None if the rate is
+        0. ``now`` is in seconds since the epoch.
+        """
         sources_per_second, _ = self.rates(now)
         return self.left / sources_per_second if sources_per_second else None
 
     def busiest(self, most: int) -> list[str]:
-        """Return the names of the workers with most sources, in order; ``OTHERS`` at the end stands
-        for the others, if there are more than ``most``.
+        """Return ``most`` names of workers at most: of those with most sources, in the order of the
+        names. If there are more workers, the last name is ``OTHERS``, which stands for the rest.
         """
         if len(self.workers) <= most and OTHERS not in self.workers:
             return sorted(self.workers, key=_by_number)
@@ -187,8 +204,8 @@ class RunStats:
         return [*sorted(names[: most - 1], key=_by_number), OTHERS]
 
     def series(self, what: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-        """Return the seconds from the start at which each bin of ``width`` begins, and by worker
-        the rate per second in each bin (float64 arrays with a value per bin).
+        """Return the seconds from the start of the run at which each bin of time begins, and by the
+        name of a worker the rate per second in each bin: float64 arrays with a value per bin.
 
         ``what`` is "sources" or "edges". The workers beyond ``MAX_LISTED`` are summed as
         ``OTHERS``.
@@ -201,19 +218,23 @@ class RunStats:
         return np.arange(n_bins) * self.width, rates
 
     def shares(self, most: int) -> dict[str, Share]:
-        """Return the totals by worker, with those beyond ``most`` summed as ``OTHERS``."""
+        """Return the totals by the name of a worker, ``most`` of them at most. If there are more
+        workers, the rest are added up as ``OTHERS``.
+        """
         shares: dict[str, Share] = {name: Share() for name in self.busiest(most)}
         for name, share in self.workers.items():
             shares[name if name in shares else OTHERS].add(vars(share))
         return shares
 
     def _drop_arrivals(self, now: float) -> None:
-        """Forget batches that were added more than ``_RATE_SECONDS`` ago."""
+        """Forget the batches that were added more than ``_RATE_SECONDS`` before ``now``, since the
+        current rate does not count them.
+        """
         while self._arrivals and self._arrivals[0][0] < now - _RATE_SECONDS:
             self._arrivals.popleft()
 
     def _add_to_bins(self, worker: str, batch: dict[str, Any]) -> None:
-        """Distribute the counts of a batch evenly over the bins of its duration."""
+        """Distribute the counts of a batch evenly over the bins of time in which it ran."""
         # Clocks of hosts differ. A batch that seems to begin before the run is treated as beginning
         # with it.
         begin = max(batch["started"], self.started)

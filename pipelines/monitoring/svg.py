@@ -27,16 +27,18 @@ MARGIN = 12
 _LEFT = 62
 _LEGEND_ROW_HEIGHT = 16
 _TICKS = 5  # about the number of ticks of an axis
-_CHARACTER_WIDTH = 6.6
+_CHARACTER_WIDTH = 6.6  # about that of the font of plots
 
 
 def left_margin(names: Iterable[str]) -> int:
-    """Return the width of a left margin that holds the names of rows."""
+    """Return the width of a left margin that holds the names of rows, in pixels, 400 at most."""
     return min(16 + math.ceil(_CHARACTER_WIDTH * max(map(len, names), default=0)), 400)
 
 
 def make_ticks(start: float, end: float, most: int = _TICKS, whole: bool = False) -> list[float]:
-    """Return round numbers within a range, at most about ``most``; whole numbers only if ``whole``."""
+    """Return round numbers from ``start`` to ``end`` for the ticks of an axis, about ``most`` at
+    most; with ``whole`` only whole numbers.
+    """
     span = end - start
     if not span > 0:
         return [start]
@@ -52,7 +54,9 @@ def make_ticks(start: float, end: float, most: int = _TICKS, whole: bool = False
 
 
 def make_log_ticks(low: float, high: float) -> list[float]:
-    """Return 1, 2 and 5 times powers of ten within a range; powers alone if those are too many."""
+    """Return numbers from ``low`` to ``high`` for the ticks of a logarithmic axis: 1, 2 and 5 times
+    powers of ten, or powers of ten alone if those are too many.
+    """
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = []
     for exponent in exponents:
@@ -76,16 +80,25 @@ class Size(NamedTuple):
 
     width: int
     height: int = HEIGHT
-    left: int = _LEFT
-    bottom: int = BOTTOM
+    left: int = _LEFT  # width of the left margin, for the names along the vertical axis
+    bottom: int = BOTTOM  # height of the bottom margin
 
 
 class Plane:
-    """A plot under construction: a plane between margins, in an image of a size.
+    """A plot under construction: a plane between two axes and margins, in an image of a size.
 
-    ``x`` and ``y``: the values at the left and the right, and at the bottom and the top.
-    ``legend``, above the plane: entries of a name, the colour, and perhaps the shape of the mark
-    that has it ("square" by default). ``log``: the axes that are logarithmic: "x", "y" or "xy".
+    Parameters
+    ----------
+    title : str
+        Text above the plane; "" for none.
+    x, y : pair of float
+        The values of the axes at the left and the right, and at the bottom and the top.
+    size : Size
+    legend : iterable of tuples of str
+        Entries above the plane: a name, its colour, and perhaps the shape of its mark ("square" by
+        default).
+    log : str
+        The axes that are logarithmic: "", "x", "y" or "xy".
 
     Attributes
     ----------
@@ -137,24 +150,29 @@ class Plane:
         return self.bottom - self._fraction(value, self._y, "y") * (self.bottom - self.top)
 
     def _fraction(self, value: float, ends: tuple[float, float], axis: str) -> float:
-        """Return how far along an axis a value is: 0 at its begin, 1 at its end."""
+        """Return how far along an axis a value is: 0 at its begin, 1 at its end.
+
+        ``ends`` are the values at both, and ``axis`` is "x" or "y".
+        """
         low, high = ends
         if axis in self._log:
             value, low, high = map(math.log, (value, low, high))
-        return (value - low) / ((high - low) or 1)
+        return (value - low) / ((high - low) or 1)  # an axis may have the length 0
 
     def text(
         self, x: float, y: float, words: object, css_class: str = "", attributes: str = ""
     ) -> None:
-        """Write at a place in pixels; ``attributes``: further ones of the element."""
+        """Write words at a place in pixels of the image. ``css_class`` is their class in the style
+        sheet, and ``attributes`` are further ones of the element, as SVG with a leading space.
+        """
         classes = f' class="{css_class}"' if css_class else ""
         self.parts.append(
             f'<text{classes} x="{x:.1f}" y="{y:.1f}"{attributes}>{_escape(words)}</text>'
         )
 
     def rule(self, x: float | None = None, y: float | None = None, kind: str = "grid") -> None:
-        """Draw a line across the plane at a value of an axis; ``kind``: its class of the style
-        sheet.
+        """Draw a line across the plane at a value of an axis: ``x`` draws a vertical one, ``y`` a
+        horizontal one. ``kind`` is its class in the style sheet.
         """
         path = ""
         if y is not None:
@@ -164,7 +182,9 @@ class Plane:
         self.parts.append(f'<path class="{kind}" d="{path}"/>')
 
     def x_axis(self, label: str, whole: bool = False) -> None:
-        """Draw the ticks and the label of the horizontal axis; ``whole``: at whole numbers only."""
+        """Draw the horizontal axis with ticks and a label. ``whole`` has ticks at whole numbers
+        only.
+        """
         ticks = make_ticks(*self._x, whole=whole)
         if "x" in self._log:
             ticks = make_log_ticks(*self._x)
@@ -179,7 +199,9 @@ class Plane:
         self.parts.append(f'<path class="axis" d="M{self.left} {self.bottom}H{self.right}"/>')
 
     def y_axis(self, label: str, percent: bool = False) -> None:
-        """Draw the ticks and the label of the vertical axis."""
+        """Draw the ticks and the label of the vertical axis. ``percent`` writes values, shares from
+        0 to 1, in percent.
+        """
         ticks = make_ticks(*self._y)
         if "y" in self._log:
             ticks = make_log_ticks(*self._y)
@@ -198,7 +220,9 @@ class Plane:
     def bar(
         self, x: tuple[float, float], y: tuple[float, float], colour: str, title: str = ""
     ) -> None:
-        """Draw a rectangle between two values of each axis."""
+        """Draw a rectangle between two values of each axis: left and right, bottom and top.
+        ``title`` is the text that browsers show where the pointer rests.
+        """
         left, right = map(self.at_x, x)
         bottom, top = map(self.at_y, y)
         width = max(right - left, 0.3)  # or a browser would not draw it
@@ -213,13 +237,15 @@ class Plane:
         )
 
     def mark(self, x: float, y: float, colour: str, shape: str = "circle", title: str = "") -> None:
-        """Draw a mark at values of the axes."""
+        """Draw a mark at values of the axes. ``shape`` is "circle", "square" or "triangle", and
+        ``title`` the text that browsers show where the pointer rests.
+        """
         self._mark(self.at_x(x), self.at_y(y), colour, shape, title)
 
     def _mark(
         self, x: float, y: float, colour: str, shape: str = "square", title: str = ""
     ) -> None:
-        """Draw a mark at a place in pixels; ``shape``: "circle", "square" or "triangle"."""
+        """Draw a mark around a place in pixels of the image; see ``mark``."""
         tag, place = {
             "circle": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="4"'),
             "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
@@ -228,17 +254,16 @@ class Plane:
         self._shape(tag, place, colour, title)
 
     def _shape(self, tag: str, place: str, colour: str, title: str) -> None:
-        """Draw a filled shape: an element of SVG with the attributes of its place.
-
-        ``title``: text that browsers show where the pointer rests.
+        """Draw a filled shape: an element ``tag`` of SVG, with the attributes ``place`` that say
+        where it is. ``title`` is the text that browsers show where the pointer rests.
         """
         tip = f"<title>{_escape(title)}</title>" if title else ""
         self.parts.append(f'<{tag} {place} fill="{colour}">{tip}</{tag}>')
 
 
 def picture(*planes: Plane, file: bool = False) -> Markup:
-    """Return an image of planes, one below the other: an element for a page, which has the style,
-    or with ``file`` the text of a file.
+    """Return an image of planes, one below the other, as SVG: an element for a page that has the
+    style sheet, or with ``file`` the text of a file, which includes it.
     """
     width = planes[0].width
     height = 0
@@ -261,8 +286,8 @@ def picture(*planes: Plane, file: bool = False) -> Markup:
 
 @functools.cache
 def _light_style() -> str:
-    """Return the rules of the style sheet for plots, with the colours of the light scheme in place
-    of its variables.
+    """Return the rules of the style sheet that are for plots, as CSS, with the colours of the light
+    scheme in place of its variables.
     """
     style_sheet = Path(__file__).with_name("templates") / "style.css"
     css = style_sheet.read_text(encoding="utf-8")
@@ -273,12 +298,14 @@ def _light_style() -> str:
 
 
 def _legend_width(name: str) -> int:
-    """Return the width of an entry of a legend: its mark, its name and the space behind it."""
+    """Return the width in pixels of an entry of a legend: a mark, a name and the space behind."""
     return 28 + math.ceil(_CHARACTER_WIDTH * len(name))
 
 
 def _legend_rows(legend: Iterable[tuple[str, ...]], available: int) -> list[list[tuple[str, ...]]]:
-    """Divide the entries of a legend, whose names come first, into rows of the available width."""
+    """Divide the entries of a legend, tuples that begin with a name, into rows that are at most
+    ``available`` pixels wide. An entry that is wider has a row of its own.
+    """
     rows: list[list[tuple[str, ...]]] = []
     used = available  # so that the first entry begins a row
     for entry in legend:

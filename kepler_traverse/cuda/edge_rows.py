@@ -42,7 +42,7 @@ def find_edges(offsets: Array, targets: Array, src: Array, dst: Array, dtype: np
     dst = cp.ascontiguousarray(dst)
     for first in range(0, src.size, ROWS_AT_ONCE):
         rows = slice(first, first + ROWS_AT_ONCE)
-        part = cp.empty(src[rows].size, np.int64)
+        part = cp.empty(src[rows].size, np.int64)  # the edges of these rows, as kernels write them
         args = {
             "offsets": offsets,
             "targets": targets,

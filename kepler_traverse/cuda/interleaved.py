@@ -234,7 +234,7 @@ class InterleavedDistances:
         if self.first or self.lines.dtype != in_units.dtype:
             raise ValueError("certificates read whole lines, with sums of the type of the weights")
         kind = self.lines.dtype
-        violations = cp.zeros(1, np.int64)
+        violations = cp.zeros(1, np.int64)  # a kernel counts here what breaks a rule
         n_items, per_item = share_chunks(self.shape[1], self.lines.shape[1], kind)
         args = self._arguments() | {
             "chunks_per_item": np.int32(per_item),

@@ -68,6 +68,7 @@ def read_weights(
     else:
         values = [data.get(name, default) for data in edges]
 
+    # Types as they are: instances of subclasses of numbers are refused, too.
     types = set(map(type, values))
     wrong_types = types - _INTEGERS - _FLOATS
     if wrong_types:

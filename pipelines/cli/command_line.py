@@ -144,7 +144,7 @@ def make_metavar(option: Option) -> str:
 
 def add_option(group: Any, option: Option) -> None:
     """Add the flag of one setting to an argparse group."""
-    if option.kind == "switch":
+    if option.kind == "switch":  # which has two flags, and no value
         _add_switch(group, option)
         return
     default = ""

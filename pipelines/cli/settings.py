@@ -319,6 +319,7 @@ def refuse_address(name: str, folder: str, takes_stores: bool = False) -> None:
     refuse_half_addresses(name, folder)
     if takes_stores and URL.match(folder):
         return
+    # What a path may look like by mistake: another kind of URL, ~ in quotes, a null character.
     if scheme:
         raise UsageError(
             f"{name} {folder}: nothing is written to {scheme[0]} addresses, and as a path this would be a folder on this "
@@ -351,6 +352,7 @@ def _check_texts(settings: Settings, flags: dict[str, Any], config: Path | None)
     for key in KNOWN_KEYS:
         value = getattr(settings, key)
         name = _name_setting(key, flags, config)
+        # All texts of the setting: its items, the names of columns, or the value itself.
         if isinstance(value, list):
             texts = value
         elif isinstance(value, dict):

@@ -27,6 +27,7 @@ def parse_shard(text: str | None, environment: Mapping[str, str]) -> Shard | Non
     if text is None:
         return None
     match = _SHARD.fullmatch(text)
+    # only auto may stand without a count
     if match is None or (match["count"] is None and match["index"] != "auto"):
         raise UsageError(
             f"--shard {text}: it is I/N, such as 0/8 for the first of eight; or auto/N, or auto"

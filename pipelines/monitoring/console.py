@@ -103,6 +103,7 @@ def _facts_of_plan(
         "why": chosen.why,
         "choice": None if prepared.choice is None else prepared.choice.record,
         "notes": notes_on_edges(settings, graph.report.facts()),
+        # what the run will take
         "sources": prepared.n_sources,
         "duplicate_sources": prepared.duplicates,
         **estimate_of_plan(prepared),
@@ -434,7 +435,7 @@ def _summary_lines(
     duration.
     """
     before = ""
-    if facts["kept"]:
+    if facts["kept"]:  # batches that an earlier, interrupted run has written
         before = f" ({several(facts['kept'], 'batch')} computed before)"
     sources = "the whole graph"
     if settings.kind.takes_sources:

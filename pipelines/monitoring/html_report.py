@@ -120,8 +120,8 @@ def _list_numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
     parts = manifest["parts"]
     sources_per_second = "not known"
     edges_per_second = "not known"
-    if whole.batches:
-        seconds = max(stats.ended - stats.started, 1e-9)
+    if whole.batches:  # else no batch has times
+        seconds = max(stats.ended - stats.started, 1e-9)  # not 0, since it divides
         sources_per_second = html_fragments.count(whole.sources / seconds)
         edges_per_second = html_fragments.edges_rate(stats, whole.edges / seconds)
     return [
@@ -133,6 +133,7 @@ def _list_numbers(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
         ("edges/s", edges_per_second),
         ("failed sources", f"{stats.failed_sources:,}"),
         ("retries", f"{stats.retries:,}"),
+        # of results that add up loads: pairs, or their values, that found no path
         *(
             (f"{name} without a path", f"{value:,}")
             for table in manifest["tables"]
@@ -214,6 +215,7 @@ def _list_proof(manifest: Manifest) -> dict[str, Any]:
     """Return two variables of the template: ``proof``, the lines on certificates and digests, each
     as a name and a text; and ``proven``, the class of their colour: "good", "warn" or "bad".
     """
+    # sources whose certificate has failed
     n_rejected = sum(
         len(failure["sources"])
         for failure in manifest["failed"]
@@ -268,7 +270,7 @@ def _list_times(manifest: Manifest, stats: RunStats) -> list[tuple[str, str]]:
     seconds = manifest["seconds"]
     phases = stats.whole.phases
     names = {step: text for step, (_, text) in STEPS.items()}
-    if "build" not in seconds:
+    if "build" not in seconds:  # a graph was read that is stored, or read and built in one step
         names["read"] = "reading the graph"
     rows = [
         (names.get(step, step), html_fragments.seconds(value)) for step, value in seconds.items()

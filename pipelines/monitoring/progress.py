@@ -119,7 +119,7 @@ class Progress:
             f"{stats.done:,}/{stats.total:,} sources",
             f"{html_fragments.count(sources_per_second)} sources/s",
         ]
-        if stats.whole.edges:
+        if stats.whole.edges:  # some results do not count edges
             facts.append(f"{html_fragments.count(edges_per_second)} edges/s")
         seconds_left = stats.seconds_left()
         if stats.left and sources_per_second and seconds_left is not None:

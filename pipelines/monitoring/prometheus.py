@@ -29,6 +29,7 @@ class _Metrics:
     def __init__(self) -> None:
         from prometheus_client import Counter, Gauge
 
+        # Labels: a series for each algorithm.
         by_algorithm = ["algorithm"]
         self.sources = Counter("kepler_sources", "Sources computed and written", by_algorithm)
         self.edges = Counter("kepler_edges", "Stored edges of the vertices reached", by_algorithm)

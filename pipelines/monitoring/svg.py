@@ -119,6 +119,7 @@ class Plane:
         legend: Iterable[tuple[str, ...]] = (),
         log: str = "",
     ):
+        # The legend makes the image higher, and moves the plane down.
         width, height, left, bottom = size
         legend_rows = _legend_rows(legend, width - left - MARGIN)
         legend_height = _LEGEND_ROW_HEIGHT * len(legend_rows)
@@ -132,6 +133,7 @@ class Plane:
         self.right = width - MARGIN
         self.bottom = self.height - bottom
         self.parts: list[str] = []
+        # The title and the legend, whose entries are a mark and a name.
         if title:
             self.text(left, 18, title, "title")
         for i, entries in enumerate(legend_rows):
@@ -266,7 +268,7 @@ def picture(*planes: Plane, file: bool = False) -> Markup:
     style sheet, or with ``file`` the text of a file, which includes it.
     """
     width = planes[0].width
-    height = 0
+    height = 0  # of the planes so far: where the next one begins
     groups = []
     separator = "\n" if file else ""
     for plane in planes:
@@ -274,7 +276,7 @@ def picture(*planes: Plane, file: bool = False) -> Markup:
         height += plane.height
     attributes = f'class="plot" viewBox="0 0 {width} {height}" role="img"'
     content = separator.join(groups)
-    if not file:
+    if not file:  # a page has the style sheet already
         return Markup(f"<svg {attributes}>{content}</svg>")
     style = f"<style>\n{_light_style()}\n</style>"
     background = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'

@@ -267,9 +267,10 @@ class Edges:
         Raises PrecisionError: a distance exceeds the largest number of its type.
         """
         failures = _range_failures(source, distance, limit)
-        if failures:
+        if failures:  # the rules below hold for numbers in range alone
             return Certificate(failures)
 
+        # Each worker checks its edges. Then the answers of all are put together.
         distance_everywhere = self._client.scatter(distance, broadcast=True)
         checks = self._ask(edge_partition.check, self.partitions, distance_everywhere, limit)
         if any(checked.overflows for checked in checks):
@@ -365,7 +366,7 @@ def _range_failures(source: int, distance: np.ndarray, limit: float | None) -> d
         if limit is not None:
             is_wrong |= distance > limit
     else:
-        largest = as_distance(limit, distance.dtype)
+        largest = as_distance(limit, distance.dtype)  # the limit in the type of the distances
         is_beyond = (distance > largest) & (distance != np.inf)
         is_wrong = np.signbit(distance) | np.isnan(distance) | is_beyond
     wrong = distance[is_wrong]

@@ -405,6 +405,7 @@ def _types_by_role(
     """
     from pyarrow import types
 
+    # Names of folders, as zone=North, stand for columns that the files do not have.
     inside = set(roles.values()) & set(file.partition_names)
     if inside:
         raise InputError(

@@ -293,6 +293,7 @@ class Part:
             )
         if number != self._number:
             self._add("another run", f"it was written as part {number}")
+        # Rows of another result have other columns, so that nothing more can be checked.
         if footer["result"] != self._layout.result:
             self._add(
                 "another result",

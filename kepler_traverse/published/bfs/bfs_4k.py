@@ -72,6 +72,7 @@ def rule(mean: float, deviation: float, largest: int) -> Bfs4kKnobs:
     edges. A compare-and-swap makes no duplicates, at about the cost of Hash64
     (docs/published/bfs-4k.md).
     """
+    # These bounds are what the paper's words mean here.
     is_high = mean >= 16
     is_uneven = deviation > 2 * mean
     is_even_and_low = not is_high and deviation < mean

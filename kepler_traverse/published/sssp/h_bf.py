@@ -268,10 +268,11 @@ class Run(gpu_steps.Run):
         counters = frontier.read_counters()
         for i in range(n_rounds):
             n_queued, n_hubs = counters[2 * i : 2 * i + 2]
-            frontier.size = n_queued
+            frontier.size = n_queued  # of the frontier that round i has left for the next one
             self.steps["enqueued"] += n_queued
             if self.knobs.heavy == "children":
                 self.steps["child_launches"] += min(n_hubs, int(self.hub_capacity))
+            # Only where vertices are queued twice may a queue overflow; rounds then scan all.
             if n_queued > frontier.capacity:
                 if self.knobs.duplicates != "keep":
                     raise FrontierOverflowError(

@@ -151,6 +151,7 @@ class Run(gpu_steps.Run):
         self.begin = begin
         self.ends = ends
         self.floor = ends[-1]
+        # the old last pile is read, while the new one is written to the other array
         self.side = 1 - self.side
         self.sizes.data.memset_async(0, self.sizes.nbytes)
         self.launches["split"].launch(

@@ -4,6 +4,11 @@ Busato, Bombieri. BFS-4K: an efficient implementation of BFS for Kepler GPU arch
 2015. Every feature is a knob (``params.Bfs4kKnobs``). Two differences from the paper: high-degree
 vertices are taken from a list of all of them, not from the frontier, which may hold them twice; and
 predecessors are the smallest, so that no race decides them.
+
+``graph`` is a Graph on the GPU, and ``query`` says what a search computes: predecessors or none, a
+limit of hops, targets, knobs. A ``Run`` is the state of a search, which a plan uses again for each
+source. ``step`` is called with the run and the level of its frontier until the frontier is empty.
+Numbers in parentheses are sections of the paper.
 """
 
 from __future__ import annotations

@@ -15,6 +15,11 @@ with one bit per vertex
 
 Not implemented is the first method of section 4.2.2, a search through the whole frontier for each
 neighbor: its cost is vertices times degree times frontier.
+
+``graph`` is a Graph, and ``query`` says what a search computes: predecessors or none, a limit of
+hops, targets. A run (``bfs.cpu_steps.Run``) is the state of a search: ``queue`` and ``next_queue``
+of vertices, ``frontier_size``, ``reached`` with distances and predecessors, and ``counter``. A
+function of a run and a level makes one level or several. It returns how many; None stands for one.
 """
 
 from __future__ import annotations

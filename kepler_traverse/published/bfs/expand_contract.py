@@ -22,6 +22,10 @@ Differences from the paper:
   vertices of the same level are found by their distance.
 - A queue that overflows with duplicates is rebuilt from the distances. The paper makes its queues
   larger.
+
+``graph`` is a Graph on the GPU, and ``query`` says what a search computes: predecessors or none, a
+limit of hops, targets, knobs. A run is the state of a search, which a plan uses again for each
+source. A function of a run and the level of its frontier makes one level.
 """
 
 from __future__ import annotations

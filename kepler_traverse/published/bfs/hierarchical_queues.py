@@ -23,6 +23,11 @@ run at the same time, eight per block. Since Volta there are no such threads, so
 W-frontier and reserves slots by an atomic in shared memory. The paper's barrier is that of Xiao and
 Feng, for at most one block per multiprocessor. Here it is that of a cooperative launch of as many
 blocks. High-degree vertices: ``row_splitting``.
+
+``graph`` is a Graph on the GPU, and ``query`` says what a search computes: predecessors or none, a
+limit of hops, targets, knobs. A run is the state of a search, which a plan uses again for each
+source. A function of a run and the level of its frontier makes one level or several. Numbers in
+parentheses are sections of the paper.
 """
 
 from __future__ import annotations

@@ -20,6 +20,10 @@ it (section 2): "each frontier propagation can be transformed into a matrix-vect
 library (``kernels/spmv.cu``), not one of cuSPARSE. The product of a library computes sums: it needs
 a number per edge, 4 bytes more, and gives the number of predecessors of a vertex but not which.
 Minima instead of sums give the predecessor directly.
+
+``graph`` is a Graph on the GPU, and ``query`` says what a search computes: predecessors or none, a
+limit of hops, targets. A run is the state of a search, which a plan uses again for each source. A
+function of a run and the level of its frontier makes one level.
 """
 
 from __future__ import annotations
@@ -57,7 +61,7 @@ class LayerRun(gpu_steps.Run):
     """
 
     def __init__(self, graph, query):
-        super().__init__(graph, query, queue_capacity=1)
+        super().__init__(graph, query, queue_capacity=1)  # no queue; it cannot be empty
         self.in_offsets = graph.reverse.offsets  # the edges that enter each vertex, for the pull
         self.in_targets = graph.reverse.targets
         self.push = PackedLaunches(kernel(_LAYER_PUSH, graph.targets.dtype))
@@ -116,7 +120,7 @@ class ProductRun(gpu_steps.Run):
     """A traversal whose frontier is a vector of zeros and ones."""
 
     def __init__(self, graph, query):
-        super().__init__(graph, query, queue_capacity=1)
+        super().__init__(graph, query, queue_capacity=1)  # no queue; it cannot be empty
         n = graph.n_vertices
         index = graph.targets.dtype
         self.incoming = graph.reverse

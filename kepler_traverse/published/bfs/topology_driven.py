@@ -5,6 +5,10 @@ All of them give what every strategy must give and no paper does: the smallest p
 maximum depth, and targets. Predecessors cost an atomic minimum if two vertices of a level reach the
 same vertex, or a pass over the edges at the end. With ``predecessors=False`` there is neither, as
 in the papers.
+
+``graph`` is a Graph on the GPU, and ``query`` says what a search computes: predecessors or none, a
+limit of hops, targets, knobs. A run (``Scan``) is the state of a search, which a plan uses again
+for each source. ``scan_level`` makes one level of it.
 """
 
 from __future__ import annotations

@@ -16,6 +16,11 @@ Table 2.
     search in the prefix sums of the degrees here. In the paper two more kernels and a compaction
     remove duplicates with a lookup table (H-BF, section 4.2). Here a stamp with the number of the
     round, set by an atomic exchange, rejects them.
+
+``graph`` is a Graph on the GPU, and ``query`` says what a search computes: predecessors or none,
+and a limit of the distance. A run (``sssp.gpu_steps.Run``) is the state of a search: ``keys`` are
+the distances as integers in the same order, and ``frontier`` has the vertices that the last round
+has improved. A function of a run and the number of rounds before makes one round.
 """
 
 from __future__ import annotations

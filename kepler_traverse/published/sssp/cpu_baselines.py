@@ -15,6 +15,10 @@ heap.
 
 All give the canonical predecessors (``cpu_steps.Run.finish``), for which all threads visit the
 edges once more. Only a time without predecessors is therefore the time of one core.
+
+``graph`` is a Graph, and ``query`` says what a search computes: predecessors or none, a limit of
+the distance, targets. A run (``sssp.cpu_steps.Run``) is the state of a search: ``queue`` and
+``next_queue`` of vertices, ``frontier_size``, ``labels`` with the distances, and ``queued_in``.
 """
 
 from __future__ import annotations

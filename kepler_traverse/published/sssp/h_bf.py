@@ -9,6 +9,11 @@ rounds. The searches of a traversal therefore cost O(V log rounds) in all, and n
 is negative. A search on the device would save the copy of 4 bytes per vertex that each of these few
 searches makes, but costs pointer jumping in O(V log V). Vertices that the rounds skip are on no
 negative cycle: no edge leaves them, or only one that leads back with a weight that is not negative.
+
+``graph`` is a Graph on the GPU, and ``query`` says what a search computes: predecessors or none, a
+limit of the distance, knobs. A ``Run`` is the state of a search, which a plan uses again for each
+source. Numbers in parentheses are sections of the paper, and hubs are vertices of more edges than
+the knob ``heavy_degree``.
 """
 
 from __future__ import annotations

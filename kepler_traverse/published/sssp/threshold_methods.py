@@ -19,6 +19,10 @@ buckets, and the others scan arrays over all vertices. Differences from all of t
 improves a vertex puts it into its pile; a new list begins at the nearest vertex that waits, so no
 empty pile is visited and any weights work; a warp takes 32 adjacency lists and assigns one edge to
 each lane. Targets do not end a search early.
+
+``graph`` is a Graph on the GPU without negative weights, and ``query`` says what a search computes:
+predecessors or none, a limit of the distance, knobs. A ``Run`` is the state of a search, which a
+plan uses again for each source.
 """
 
 from __future__ import annotations

@@ -234,7 +234,8 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
         return 0
     n_vertices = offsets.size - 1
     types = _types(targets, weights)
-    # A part has as few vertices as fit into the bits of a key that targets leave.
+    # A key of 63 bits holds a target and, above it, a vertex of the part: this limits the number of
+    # vertices of a part.
     target_bits = max(1, (n_vertices - 1).bit_length())
     find_starts = kernel(_FIND_STARTS, *types)
     max_vertices = 1 << (63 - target_bits)

@@ -556,10 +556,10 @@ def bellman_ford(edges, source, heuristic):
 
     distance = np.zeros(n, weights.dtype)
     is_float = np.zeros(n if floats.size else 0, np.uint8)
-    reached = np.zeros(n, np.uint8)
-    queued = np.zeros(n, np.uint8)
+    reached = np.zeros(n, np.uint8)  # 1 for a vertex that has a distance
+    queued = np.zeros(n, np.uint8)  # 1 for a vertex that is in the queue
     times_queued = np.zeros(n, np.int64)
-    parent = np.full(n, NONE, targets.dtype)
+    parent = np.full(n, NONE, targets.dtype)  # the vertex that improved each one last
     # Of each vertex the ends of the edge on its path that was improved last: if one of them is
     # improved by way of the vertex, the path closes a negative cycle.
     recent_src = np.full(n, NONE, targets.dtype)
@@ -585,6 +585,8 @@ def bellman_ford(edges, source, heuristic):
     discovered[0] = source
     status = DONE
 
+    # Each pass takes a vertex from the queue and relaxes its edges, as ``_inner_bellman_ford`` of
+    # NetworkX does.
     while head != tail and status == DONE:
         u = queue[head]
         head = (head + 1) % queue.size
@@ -604,6 +606,7 @@ def bellman_ford(edges, source, heuristic):
             elif candidate == np.inf:  # to NetworkX no improvement on the distance of no path
                 continue
             if improves:
+                # An edge improves v again by way of v itself; else note the edge for v.
                 if heuristic:
                     if v == recent_src[u] or v == recent_dst[u]:
                         status = NEGATIVE_CYCLE

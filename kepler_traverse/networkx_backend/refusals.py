@@ -79,6 +79,7 @@ def can_run(
         return f"{error}"
     bound.apply_defaults()
     arguments = bound.arguments
+    # the first reason there is: each function returns "" for none
     return (
         _iterator_problem(arguments)
         or _handed_over_problem(name, arguments)

@@ -154,7 +154,9 @@ class Edges:
             integer_weights=has_integers,
             float_distances=has_integers and weight_type != "auto",
         )
-        if self._weighted:  # this graph object has no weights that would tell it
+        # Functions of a graph look up its heaviest weight there. This object has no weights of
+        # which it could be computed.
+        if self._weighted:
             graph.derived.cache["heaviest"] = self.heaviest
         return graph
 

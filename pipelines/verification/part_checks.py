@@ -238,6 +238,7 @@ class Part:
         if digest != entry["sha256"] or size != entry["bytes"]:
             self._add("changed part", "its bytes are not those that the manifest names")
 
+        # A damaged file may raise any of the errors below, wherever it is read.
         try:
             with open_part(self._path) as file:
                 footer = self._check_footer(file)

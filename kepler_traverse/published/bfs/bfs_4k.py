@@ -187,11 +187,11 @@ class Run(gpu_steps.Run):
         self.knobs = knobs = query.knobs or _fit_to_shared_memory(
             rule(*degree_statistics(graph.offsets)), block_bytes, index
         )
-        self.limit = query.limit
+        self.limit = query.limit  # the largest number of hops, None for no limit
         self.high_degree, min_high_degree = high_degree_vertices(graph, knobs)
         self.n_high_degree = np.int32(self.high_degree.size)
         self.min_high_degree = np.int64(min_high_degree)
-        self.coalesced_from = np.int32(knobs.k7)
+        self.coalesced_from = np.int32(knobs.k7)  # mean vertices per thread's queue: see the knob
 
         # The kernel of many blocks, each with its share of a multiprocessor's memory. Code for
         # high-degree vertices is compiled only if there are any.

@@ -222,6 +222,7 @@ def step(run: WarpQueueRun, level: int) -> int | None:
     last_level = run.max_level
     if run.target_vertices is not None:
         last_level = level + 1
+    # Either kernel continues while the frontier has no more than ``max_frontier`` vertices.
     is_alone = frontier.size <= knobs.alone_up_to
     if is_alone:
         launches = run.single_block

@@ -121,7 +121,7 @@ class WorkFrontRun(gpu_steps.Run):
 
 
 def _work_front(run: WorkFrontRun, count: int) -> None:
-    """Make round ``count``: relax the edges of the frontier, of which each warp takes as many."""
+    """Make round ``count``: relax the edges of the frontier, divided evenly among the warps."""
     frontier = run.frontier
     size = frontier.size
     degrees = run.degrees[:size]

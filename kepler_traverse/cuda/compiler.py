@@ -132,7 +132,7 @@ def include_directory() -> Path:
 class Request(NamedTuple):
     """A kernel that will be needed, with its types: the arguments of ``kernel``."""
 
-    entry: Entry
+    entry: Entry  # the kernel, in its file
     # Types of vertex numbers and of weights. To kernels that touch none they do not matter. Such
     # kernels all take these defaults, so that they are compiled once.
     vertex_t: Any = np.int32

@@ -36,7 +36,7 @@ _STRUCT = re.compile(r"const (?P<text>(?P<name>\w+)(?:<(?P<type>[^>]*)>)?) args"
 class Argument:
     """One argument of an entry point."""
 
-    name: str
+    name: str  # of the parameter, or of the field of the argument struct
     # a NumPy type name; one of ``OPEN_TYPES``; or ``ordered_t``, the integers of the width of
     # ``weight_t``
     kind: str

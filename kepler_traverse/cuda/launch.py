@@ -84,8 +84,8 @@ def prepare(kernel: Kernel, blocks: int, args: Arguments) -> Callable[..., None]
     kernel must be one that takes a struct.
 
     Return a function that launches it. ``run(name=value)`` launches with other NumPy scalars, of
-    the declared types, in place of those of ``args``, and later launches have them, too. The memory
-    of the arrays of ``args`` is read anew in each launch.
+    the declared types, in place of those of ``args``, and later launches have them, too. The arrays
+    of ``args`` must stay at the same addresses; their content may change.
     """
     values = check_arguments(kernel, args)
     dtypes = _dtypes_by_name(kernel)

@@ -118,7 +118,7 @@ class Search:
     made.
     """
 
-    graph: KeplerGraph
+    graph: KeplerGraph  # the graph that was searched, which has the names of its nodes
     sources: np.ndarray  # int64: vertex numbers
     # integer array: the vertices that are reached, in the order of NetworkX's dictionary
     order: np.ndarray
@@ -566,7 +566,7 @@ def bellman_ford_predecessor_and_distance(
     is_loop = np.repeat(np.arange(len(G)), np.diff(G.outgoing.offsets)) == G.outgoing.targets
     if (G.weights(weight).values[is_loop] < 0).any():
         raise nx.NetworkXUnbounded("Negative cycle detected.")
-    if len(G) == 1:
+    if len(G) == 1:  # as NetworkX, which does not search then
         return {source: []}, {source: 0}
     search = search_bellman_ford(G, vertex, weight, bool(heuristic))
     return _lists(G, search.order, search.starts, search.parent), search.distances()

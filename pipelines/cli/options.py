@@ -539,21 +539,22 @@ class Settings:
     )
     # Options of result kinds. Here they have a type and a default alone. ``_with_options_of_kinds``
     # adds the text of their flags, from the dataclasses of the kinds, and options of plug-ins.
-    unreached: Literal["omit", "null", "cugraph"] = "omit"
-    sort: Literal["source", "distance"] = "source"
-    nearest_k: int | None = None
-    values: list[str] | None = None
-    cutoffs: list[int | float] | None = None
-    decay: str | None = None
-    geometry: Literal["points", "hulls", "shapes"] | None = None
-    along: list[str] | None = None
-    of: Literal["edges", "vertices", "pairs"] | None = None
-    through: Any = None
-    endpoints: bool = False
-    normalized: bool = True
-    samples: int | None = None
-    epsilon: float | None = None
-    delta: float | None = None
+    unreached: Literal["omit", "null", "cugraph"] = "omit"  # rows of vertices without a path
+    sort: Literal["source", "distance"] = "source"  # order of the rows of a part file
+    nearest_k: int | None = None  # how many of the nearest sources of each vertex are written
+    values: list[str] | None = None  # columns of the table of vertices that are added up
+    cutoffs: list[int | float] | None = None  # distances, ascending; the largest ends each search
+    decay: str | None = None  # weight of a value by its distance, such as "exponential:0.002"
+    geometry: Literal["points", "hulls", "shapes"] | None = None  # what GeoParquet is written
+    along: list[str] | None = None  # columns of the edge list that are added up along paths
+    of: Literal["edges", "vertices", "pairs"] | None = None  # what carries loads; None: by the kind
+    through: Any = None  # file of edges; only pairs count whose paths use one of them
+    endpoints: bool = False  # whether a path counts also at the vertices where it begins and ends
+    normalized: bool = True  # whether loads are divided by the number of pairs
+    samples: int | None = None  # search from so many vertices only, and estimate the result
+    epsilon: float | None = None  # the same, with as many vertices as this error demands
+    delta: float | None = None  # probability that the error exceeds ``epsilon``
+    # whether a graph of several components is refused, or its largest one is taken
     unconnected: Literal["refuse", "largest"] = "refuse"
 
     @property

@@ -69,9 +69,9 @@ class Bars(NamedTuple):
     """A plot of rectangles."""
 
     bars: list[Bar]
-    title: str
-    x_label: str
-    y_label: str
+    title: str  # text above the plot
+    x_label: str  # text below the horizontal axis
+    y_label: str  # text beside the vertical axis; unused with ``rows``
     x: tuple[float, float]  # values at which the horizontal axis begins and ends
     y: tuple[float, float]  # values at which the vertical axis begins and ends
     rows: tuple[str, ...] = ()  # names along the vertical axis, from the top, in place of numbers

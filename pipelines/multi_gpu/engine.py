@@ -232,10 +232,11 @@ class MgEngine:
         self._start_seconds = start_seconds
 
     def prepare(self, stored: Path | None) -> Prepared:  # noqa: ARG002
-        """Read and build the graph on the workers, and look up sources and targets.
+        """Read and build the graph on the workers, and look up sources and targets. Return all that
+        the run needs to know before it begins.
 
-        ``stored`` has no effect: the graph of this engine is never stored. Raises InputError before
-        anything is written.
+        ``stored``, the folder of a stored graph for other engines, has no effect: the graph of this
+        engine is never stored. Raises InputError before anything is written.
         """
         settings = self._settings
         started = time.perf_counter()

@@ -281,6 +281,7 @@ class Edges:
                 "--weight-type float64, or scale the weights down"
             )
 
+        # Rule C3: no edge allows a shorter distance. Rule C4: edges explain each distance.
         longer = [checked for checked in checks if checked.longer]
         if longer:
             count = sum(checked.longer for checked in longer)

@@ -69,6 +69,7 @@ def kernel(entry: Entry, vertex_t: DTypeLike, weight_t: DTypeLike = np.float32) 
     types = chosen_types(vertex_t, weight_t)
     module = _module(*_key(entry, types))
     function = module.get_function(entry.name)
+    # a kernel whose clusters, groups of blocks that share memory, are large needs an attribute
     if dict(entry.constants).get("CLUSTER", 1) > _PORTABLE_CLUSTER:
         cp.cuda.driver.funcSetAttribute(function.kernel.ptr, _NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
     dtypes = tuple(argument.dtype(types) for argument in entry.arguments)

@@ -124,7 +124,7 @@ def components(offsets, targets):
     both directions.
 
     Return ``order``, all vertices by component, and ``starts``, int64: component i is
-    ``order[starts[i] : starts[i + 1]]``. Components are sorted by their first vertex.
+    ``order[starts[i] : starts[i + 1]]``. Components ascend by their smallest vertex.
     """
     n = offsets.size - 1
     order = np.empty(n, targets.dtype)

@@ -125,8 +125,8 @@ class Run(gpu_steps.Run):
 
     def nearest(self, lightest=None) -> tuple[int, int]:
         """Return two keys of the vertices in the last pile: the smallest distance, and the smallest
-        sum of a distance and the vertex's lightest edge. They are infinite if no vertex is there,
-        or if ``lightest`` is None.
+        sum of a distance and the vertex's lightest edge. Both are infinite if no vertex is there,
+        and the second one if ``lightest`` is None.
 
         ``lightest`` has, by vertex, the weight of its lightest edge as a key.
         """

@@ -22,8 +22,9 @@ _MEMORY_LIMITS = (  # of a container, in bytes: cgroups of version 1 and of vers
 
 
 def cpu_count() -> int:
-    """Return the cores that this process may use: by its affinity, and by the quota of its
-    container.
+    """Return the number of cores that this process may use, at least 1.
+
+    It is limited by the affinity of the process, and by the quota of CPU time of its container.
     """
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
@@ -31,12 +32,16 @@ def cpu_count() -> int:
         cores = os.cpu_count() or 1
     for quota, period in _quotas():
         if quota > 0 and period > 0:  # a quota of -1 is none
-            cores = min(cores, -(-quota // period))
+            cores = min(cores, -(-quota // period))  # rounded up: part of a core counts as one
     return max(1, cores)
 
 
 def _quotas() -> Iterator[tuple[int, int]]:
-    """Yield quota and period of the container's CPU time, in microseconds, where one is set."""
+    """Yield quota and period of the container's CPU time, in microseconds.
+
+    In each period the container may use CPU time up to the quota. A file that is missing or has
+    other content yields nothing. A quota of -1 (cgroups of version 1) is no limit.
+    """
     for folder in ("cpuacct,cpu", "cpu,cpuacct"):  # cgroups of version 1
         with contextlib.suppress(OSError, ValueError):
             base = Path("/sys/fs/cgroup") / folder
@@ -52,14 +57,17 @@ def _quotas() -> Iterator[tuple[int, int]]:
 
 
 def memory_limit() -> int:
-    """Return the bytes of memory that this process may use."""
+    """Return the bytes of memory that this process may use: those of the host, or the least of the
+    limits of its container and of its own resident set.
+    """
     size = psutil.virtual_memory().total
     for path in _MEMORY_LIMITS:
+        # A limit that is not set has no file, or the text "max", which is no number.
         with contextlib.suppress(OSError, ValueError):
             limit = int(Path(path).read_text())
             if limit > 0:
                 size = min(size, limit)
-    with contextlib.suppress(ImportError, OSError):
+    with contextlib.suppress(ImportError, OSError):  # Windows has no such module
         import resource
 
         _, hard_limit = resource.getrlimit(resource.RLIMIT_RSS)

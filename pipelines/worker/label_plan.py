@@ -22,7 +22,7 @@ from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals
 from kepler_traverse.search.sparse import SparseDistances
 
-_ROWS_PER_GROUP = 1 << 20
+_ROWS_PER_GROUP = 1 << 20  # rows of labels that one group should have, about
 # a proof takes so many times as long as building; measured on USA-road-d.NY
 PROOFS = 2.0
 _BYTES_PER_ROW = 64  # that a row of a group takes until it is in columns
@@ -38,11 +38,11 @@ class _Strategy:
 
 
 class LabelPlan:
-    """Returns the rows of hub labels in place of searches; its attributes are those of
+    """A plan that looks up hub labels in place of searching; its attributes are those of
     ``GroupPlan``.
 
-    ``graph`` is in the direction of the request. Labels that it does not have are built by the
-    first run.
+    A hub label of a vertex lists distances to some vertices, its hubs. ``graph`` has its edges in
+    the direction of the request. If it has no labels yet, the first call of ``run`` builds them.
 
     Attributes
     ----------
@@ -67,6 +67,7 @@ class LabelPlan:
         self._graph = graph
         self._metric = ALGORITHMS[request.algorithm].metric
         labels = graph.derived.known_labels(self._metric)
+        # ``hubs`` is the mean number of hubs per vertex, of the labels or of their estimate.
         if labels is None:
             estimate = request.options.estimate
             hubs = estimate.hubs
@@ -124,8 +125,10 @@ class LabelPlan:
 
 
 def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
-    """Whether the labels of a graph answer all pairs or paths of a question, and no sum is wider
-    than the distances of the graph.
+    """Whether the hub labels of a graph on the CPU answer all pairs or paths of a question.
+
+    This needs labels and a hierarchy that the graph has already, and sums along paths that fit the
+    type of the graph's distances.
     """
     pairs = question.pairs
     output = question.kind.keeps
@@ -137,12 +140,14 @@ def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
     if labels is None or hierarchy is None:
         return False
 
+    # The strategy that uses labels answers only queries with few enough targets per source.
     per_source = pairs.rows.size / max(pairs.sources.size, 1)
     query = Query(output=output, has_target_lists=True, targets_per_source=per_source)
     if answering_labels(graph, query, metric) is None:
         return False
 
-    # In a wider type the plan would search otherwise, and that would have no proof.
+    # If a sum needs a wider type than the graph has, the plan takes another strategy, whose results
+    # the proof of the labels does not cover.
     if metric == "hops":
         return True
     weights: Any = graph.weights
@@ -156,10 +161,11 @@ def proof_seconds(question: Question[Any], graph: Graph) -> float:
 
 
 def prove_labels(graph: Graph, question: Question[Any]) -> HubLabels:
-    """Return the labels of a question: build them, unless the graph has them, and prove them,
-    unless the question asks for no certificate.
+    """Return the hub labels of a graph that answer a question.
 
-    ``graph`` is in the direction of its edges. Raises CertificateError: they are wrong.
+    They are built unless the graph has them. They are proved unless ``question.certify`` is
+    ``"none"``. ``graph`` has its edges in their own direction, not reversed. Raises
+    CertificateError: the labels are wrong.
     """
     labels = graph.labels(ALGORITHMS[question.algorithm].metric)
     if question.certify != "none":

@@ -16,11 +16,11 @@ from typing import Any
 
 
 def hide_unused_packages(uses_cudf: bool) -> None:
-    """Let pyarrow and Numba find that pandas and SciPy are not installed; only for a process that
-    is the job's own.
+    """Let pyarrow and Numba find that pandas and SciPy are not installed.
 
-    A package that is imported already stays. cuDF needs pandas, so pandas stays where cuDF may read
-    the edge list.
+    This may be called only in a process that belongs to the job, since no other code of the process
+    then gets pandas from pyarrow. A package that is imported already stays. ``uses_cudf`` says
+    whether cuDF may read the edge list here. cuDF needs pandas, so pandas is not hidden then.
     """
     # Each block makes the one attempt to import the package, whose failure is remembered.
     with _hidden("scipy.linalg"):
@@ -29,7 +29,7 @@ def hide_unused_packages(uses_cudf: bool) -> None:
         import pyarrow
 
         with _hidden("pandas"):
-            pyarrow.array([0])
+            pyarrow.array([0])  # the first conversion, at which pyarrow looks for pandas
             import pyarrow.dataset
 
 

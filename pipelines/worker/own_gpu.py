@@ -15,7 +15,11 @@ from ..scheduling.gpu_pool import POOL_SHARE
 
 
 def begin_to_open() -> threading.Thread:
-    """Return a thread that makes the context of the GPU, while the graph is read elsewhere."""
+    """Start a thread that makes the CUDA context of the GPU, and return it.
+
+    This takes seconds, so it happens while another process reads the graph. The caller joins the
+    thread before it uses the GPU.
+    """
     return _uninterrupted.start(_open, "kepler-gpu")
 
 
@@ -30,8 +34,8 @@ def _open() -> None:
 
 
 def limit_process() -> None:
-    """Limit the memory that this process takes of its GPU, and keep it on the cores next to the
-    GPU.
+    """Limit the memory that CuPy's pool takes of the GPU to ``POOL_SHARE`` of it, and bind this
+    process to the cores that are closest to the GPU.
     """
     cuda.cp.get_default_memory_pool().set_limit(fraction=POOL_SHARE)
     # Where the system does not say which cores are near, the process keeps all of them.

@@ -12,8 +12,9 @@ from kepler_traverse.cpu import compile_clock
 class PhaseTimer:
     """Seconds by phase of one part; the time of a nested phase does not count for the outer one.
 
-    What a thread compiles, or waits for another thread to compile, is a phase of its own.
-    ``seconds`` has the sum of each phase. Callers may change it.
+    A timer is called with the name of a phase, and times the block: ``with timer("rows"): ...``.
+    The time in which a thread compiles kernels, or waits for another thread to compile them, counts
+    for the phase ``"compile"``. ``seconds`` has the sum of each phase. Callers may change it.
     """
 
     def __init__(self) -> None:
@@ -26,10 +27,14 @@ class PhaseTimer:
 
     @contextlib.contextmanager
     def __call__(self, phase: str) -> Iterator[Lap]:
-        """Add the time of a block to a phase; to none if it is ``""``, as time is that this thread
-        waits for others.
+        """Add the time of a ``with`` block to a phase, and yield its ``Lap``.
+
+        ``phase`` is a key of ``seconds``. With ``""`` the time counts for no phase, and only keeps
+        it from counting for the phase around the block; this is for waiting for other threads,
+        whose own timers count their work.
         """
         lap = Lap()
+        # What the phase around this one has counted so far is set aside until this one ends.
         nested_before = self._nested
         compiled_before = self._nested_compiled
         self._nested = 0.0
@@ -42,13 +47,13 @@ class PhaseTimer:
             compiled = compile_clock.thread_seconds() - compiled_at_start
             lap.seconds = elapsed - compiled
 
-            # Nested phases have added their seconds themselves.
+            # Nested phases have already added their seconds, so only the rest is added here.
             own_compiled = compiled - self._nested_compiled
             self.seconds["compile"] += own_compiled
             if phase:
                 self.seconds[phase] += elapsed - self._nested - own_compiled
 
-            # For the phase around this one, this one is nested.
+            # The phase around this one must not count this one, with all that is nested in it.
             self._nested = nested_before + elapsed
             self._nested_compiled = compiled_before + compiled
 
@@ -68,7 +73,11 @@ class PhaseTimer:
 
 
 class Lap:
-    """One timed interval of a phase; ``seconds``, without those of compiling, is set when it ends."""
+    """One timed interval of a phase.
+
+    ``started`` is in seconds of ``time.perf_counter``. ``seconds`` is 0 until the interval ends,
+    and then its length with nested phases, but without the time of compiling.
+    """
 
     def __init__(self) -> None:
         self.started = time.perf_counter()

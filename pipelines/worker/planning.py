@@ -33,8 +33,8 @@ from kepler_traverse.sssp import REGISTRY as SSSP
 from ..cli.options import Settings
 from .label_plan import LabelPlan
 
-OVER_HIERARCHY = "hierarchy_sweep"  # the strategy that asks hub labels
-Knobs = dict[str, bool | int | float | str] | None
+OVER_HIERARCHY = "hierarchy_sweep"  # the strategy that looks up hub labels, where there are some
+Knobs = dict[str, bool | int | float | str] | None  # options of a strategy by name, None for none
 
 
 class GroupPlan(Protocol):
@@ -48,7 +48,8 @@ class GroupPlan(Protocol):
     algorithm: str  # "bfs" or "sssp"
     query: Query  # what the searches compute, and within which limit
     nbytes: int  # bytes that a group takes in addition to the graph, with its results
-    depth: int  # levels of the deepest search of the survey of the graph; 0 without a survey
+    # Levels of the deepest of a few searches that measured the graph (its survey); 0 without one.
+    depth: int
 
     @property
     def why(self) -> str:
@@ -69,11 +70,12 @@ class GroupPlan(Protocol):
         /,
         cut: bool = True,
     ) -> Traversals:
-        """Search from the sources of a group.
+        """Search from the sources of a group, and return their traversals.
 
-        ``numbers``: vertex numbers of the sources. ``lists``: the targets of each, if pairs are
-        asked for. ``cut``: whether vertices beyond the limit, which searches with negative weights
-        pass, become unreached; certificates need them.
+        ``numbers``: vertex numbers of the sources. ``lists``: the targets of each source, or None
+        if no pairs are asked for. ``cut``: whether vertices beyond the limit become unreached in
+        the result. Searches with negative weights pass such vertices, and certificates need their
+        distances, so False keeps them.
         """
 
 
@@ -82,9 +84,12 @@ Plan = GroupPlan | SearchTogether
 
 @dataclass(frozen=True, kw_only=True)
 class Request(Question[Any]):
-    """A question and how it is answered; small enough to be sent to each worker."""
+    """A question and how it is answered; small enough to be sent to each worker.
 
-    strategy: str = "auto"
+    The fields of ``Question`` say what is computed: algorithm, result, limit, pairs, certificate.
+    """
+
+    strategy: str = "auto"  # name of a strategy, or "auto" to choose one by estimates
     knobs: Knobs = None  # options of the strategy
     # Maximum size of a group: about the sources of one part, or of several parts if the device has
     # enough memory.
@@ -103,7 +108,10 @@ class Request(Question[Any]):
 
     @classmethod
     def to_answer(cls, question: Question, settings: Settings, at_once: int = 1) -> Request:
-        """Return a request that answers a question as the settings say."""
+        """Return a request that answers a question as the settings of the run say.
+
+        ``at_once`` is the maximum number of sources that are searched together.
+        """
         return cls(
             **vars(question),
             strategy=settings.strategy,
@@ -113,8 +121,12 @@ class Request(Question[Any]):
         )
 
     def load(self, folder: Path, device: str) -> Graph:
-        """Load a stored graph, whose edges are where the driver's plan has them."""
-        if self.edges == "host":
+        """Load a stored graph, whose edges are where the driver's plan has them.
+
+        ``folder`` holds the graph as ``save_graph`` wrote it. ``device`` is "cpu" or "cuda". The
+        files are not verified, because the driver has done so, or has written them itself.
+        """
+        if self.edges == "host":  # loaded on the CPU first, so that the edges stay in its memory
             graph = load_graph(folder, "cpu", verify=False).to(device, edges="host")
         else:
             graph = load_graph(folder, device, verify=False)
@@ -136,10 +148,11 @@ def require_weights(graph: Graph) -> Array:
 def plan_for(graph: Graph, request: Request) -> Plan:
     """Plan the traversals of a ``Request``.
 
-    The certificate needs all distances, so a certified plan outputs all of them. Without a
-    certificate a plan may output only what the written result is derived from.
+    ``graph`` has its edges in their own direction; it is reversed here if the request asks so. The
+    certificate needs all distances, so a certified plan outputs all of them. Without a certificate
+    a plan may output only what the written result is derived from.
     """
-    # Results that no search from groups of sources computes.
+    # First the results that no search from groups of sources computes.
     graph = graph_in_direction(graph, request.direction)
     kind = request.kind
     if not kind.takes_sources:
@@ -154,8 +167,9 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         "memory": request.memory,
         "shape": request.shape,
     }
-    # Certificates read interleaved distances. ``BatchTraverser`` makes rows of these where the kind
-    # does not read them.
+    # A strategy may return distances interleaved (those of several sources adjacent for each
+    # vertex), since certificates read this form. ``BatchTraverser`` converts them to one row per
+    # source where the kind of result does not read them.
     if not (kind.one_search or kind.needs_pairs or kind.has_predecessors):
         options["forms"] = ("interleaved", *options["forms"])
     if request.pairs is not None:
@@ -169,7 +183,8 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     if not kind.one_search:
         return plan()
 
-    # One search from all sources together, or groups of searches whose results are merged.
+    # Results that need all sources together come from one search from all of them, or from groups
+    # of searches whose results are merged; only "auto" may choose the former.
     asked = AskedTogether(
         getattr(request.options, "k", None),
         request.strategy,
@@ -181,10 +196,11 @@ def plan_for(graph: Graph, request: Request) -> Plan:
 
 
 def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:
-    """Return further options of a plan whose targets come with each run.
+    """Return further options, by name, of a plan that gets the targets of its sources at each run.
 
-    Paths that follow from certified distances need no predecessors. Where a hierarchy makes the
-    search short, computing and certifying those of all vertices would take longer than all else.
+    Paths can be derived from certified distances, without predecessors. Where a hierarchy makes the
+    search of a pair short, computing and certifying predecessors of all vertices would take longer
+    than all else, so the plan then omits them.
     """
     pairs: Any = request.pairs
     per_source = pairs.rows.size / max(pairs.sources.size, 1)

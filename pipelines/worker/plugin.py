@@ -26,7 +26,8 @@ from . import lean_imports, own_gpu
 from .traversal_worker import TraversalWorker, Work
 from .traverse import Batches
 
-# part, source and last part, as ``Heartbeat.record`` takes them
+# Part, source and last part, as ``Heartbeat.record`` takes them. The source is None if it is not
+# known, and the last part is None if there is only one.
 _Place = tuple[int, int | None, int | None]
 _ANSWER_SECONDS = 30  # timeout of a request to the scheduler
 
@@ -46,7 +47,11 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         self._sends_heartbeats = False  # whether they are events in place of files
 
     async def setup(self, worker: Worker) -> None:
-        """Load the graph in a worker, with scratch space of its own where no folder is shared."""
+        """Load the graph in a Dask worker, and plan; Dask calls this when the worker starts.
+
+        Where driver and workers share no folder, the worker writes its parts to scratch space of
+        its own, from which they are moved to the object store.
+        """
         self.address = worker.address
         self._threads = self.work.threads or worker.state.nthreads
         if self.work.output is None:
@@ -71,7 +76,11 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
             shutil.rmtree(self._store.path, ignore_errors=True)
 
     def make_heartbeat(self, path: Path, isolate: bool) -> Heartbeat:
-        """Return the heartbeat of a task: events where no folder is shared, else a file."""
+        """Return the heartbeat of a task: events where no folder is shared, else a file.
+
+        ``path`` is the file, whose name also names the events. ``isolate`` says whether the task
+        searches from one source at a time.
+        """
         if self._sends_heartbeats:
             return EventHeartbeat(path, self.name, isolate)
         return super().make_heartbeat(path, isolate)
@@ -85,9 +94,10 @@ class EventHeartbeat(Heartbeat):
     """The heartbeat of a task as events of Dask, for a driver that shares no folder with the
     worker.
 
-    The scheduler has an event before the task goes on, so it outlives the worker. That takes a
-    round trip, about as long as putting a small object. So a source is reported only where the task
-    is isolated; otherwise the batch is isolated next.
+    The task waits until the scheduler has each event, so the last event outlives the worker. This
+    takes a round trip over the network. Therefore single sources are reported only where the task
+    searches from one at a time (``isolate``). If a worker dies at any other task, the driver runs
+    its batch again with ``isolate`` to find the source.
 
     ``path``: names the heartbeat. ``topic``: of the events. ``isolate``: whether the task searches
     from one source at a time.
@@ -110,7 +120,11 @@ class EventHeartbeat(Heartbeat):
         self._send(None)
 
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        """Send the place of the task, if it is another one than before."""
+        """Send the place of the task, if it is another one than before.
+
+        ``part`` and ``last`` are the first and the last part of the group of sources that is
+        searched now. ``source`` is the vertex number of a source that is searched alone.
+        """
         place = (part, source if self._isolate else None, last)
         if place != self._place:
             self._place = place
@@ -131,10 +145,12 @@ class EventHeartbeat(Heartbeat):
         return is_connected and task is not None and task.state in ("executing", "long-running")
 
     def _send(self, place: _Place | None, reason: str = "") -> None:
-        """Send the place of the task to the driver, None at its end; see
-        ``heartbeat.write_heartbeat``.
+        """Send the place of the task to the driver, or None when the task has ended.
+
+        ``reason`` says why this process ends now; ``""`` if it goes on. The driver writes what it
+        gets to a file, by ``heartbeat.write_heartbeat``.
         """
-        # a worker that has lost its scheduler ends
+        # An error is suppressed: a worker that has lost its scheduler ends without it.
         with contextlib.suppress(OSError, TimeoutError):
             sync(
                 self._worker.loop,
@@ -145,16 +161,18 @@ class EventHeartbeat(Heartbeat):
             )
 
 
-# of the job's own cluster; a worker of an existing one has work of others, too
+# Whether this process is a worker of the cluster that the job has started. A worker of an existing
+# cluster also runs tasks of others, so nothing of its process may be changed.
 _is_own_process = False
-_opening: threading.Thread | None = None  # opens the GPU while the graph is read
+_opening: threading.Thread | None = None  # opens the GPU while the graph is read; None without one
 
 
 def dask_setup(worker: Worker) -> None:
-    """Preload for workers of the job's own cluster.
+    """Prepare a worker of the job's own cluster; Dask calls this before the worker starts.
 
-    They ignore Ctrl-C, which reaches the whole group: the driver ends them. They have no HTTP
-    server: every user of the machine could read it.
+    The worker ignores Ctrl-C, which the terminal sends to all processes of the job, because the
+    driver ends its workers. The worker's HTTP server is stopped, because every user of the machine
+    could read it.
     """
     global _is_own_process, _opening
     _is_own_process = True
@@ -168,23 +186,39 @@ def dask_setup(worker: Worker) -> None:
 def run_batches(
     plugin: str, batches: Batches, isolate: bool, heartbeat: Path, strategy: str = ""
 ) -> list[BatchOutcome]:
-    """Run one task: some batches, one part file each. Arguments are small; the result has 1 to 2 KB
-    per batch.
+    """Run one task in a Dask worker: some batches, one part file each.
 
-    ``plugin``: name of the worker's ``TraversalPlugin``. ``isolate``: traverse from one source at a
-    time, because a worker has died at one of them. ``heartbeat``: the heartbeat file, from which
-    the driver learns how far the task is. ``strategy``: that to traverse with; "" for the one that
-    the worker has.
+    Arguments are small, and the result has 1 to 2 KB per batch, since both pass the scheduler.
 
-    Of each batch the outcome has ``part``; ``failed``, a list of (source, reason); ``measured``,
-    ``(strategy, sources, seconds)`` of groups, by which strategies are compared, or None; and
-    ``summary``, None if no source has a result, with what ``write_part`` returns. For the manifest
-    and the monitoring the summary also has ``worker`` (its address), ``started`` and ``ended``
-    (seconds since the epoch), ``seconds``, ``phases`` (seconds by phase; a worker's first part
-    includes the time of loading and planning) and the part's statistics, which are not written to
-    the part file.
+    Parameters
+    ----------
+    plugin : str
+        Name of the worker's ``TraversalPlugin``.
+    batches : sequence of (int, sequence of int)
+        Number of each part, with the vertex numbers of its sources.
+    isolate : bool
+        Whether to traverse from one source at a time, because a worker has died at one of them.
+    heartbeat : Path
+        The heartbeat file, from which the driver learns how far the task is.
+    strategy : str
+        Strategy to traverse with; ``""`` for the one that the worker has.
 
-    Raises NegativeCycleError or OutputError (the part cannot be written to the output folder).
+    Returns
+    -------
+    list of BatchOutcome
+        One per batch. ``summary`` is what ``write_part`` returns, or None if no source has a
+        result. To it are added ``worker`` (its address), ``started`` and ``ended`` (seconds since
+        the epoch), ``seconds``, ``phases`` (seconds by phase; those of a worker's first part
+        include loading and planning) and statistics of the part, which the part file lacks.
+        ``failed`` has a pair of source and reason per source that failed. ``measured`` is
+        ``(strategy, sources, seconds)``, by which strategies are compared, or None.
+
+    Raises
+    ------
+    NegativeCycleError
+        A source reaches a negative cycle.
+    OutputError
+        The part cannot be written to the output folder.
     """
     worker = cast(TraversalPlugin, get_worker().plugins[plugin])
     return worker.answer(batches, isolate, heartbeat, secede, strategy)

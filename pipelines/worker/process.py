@@ -31,8 +31,9 @@ from ..scheduling.worker_processes import MAX_REQUEST, plain_error
 from . import lean_imports, own_gpu
 from .traversal_worker import TraversalWorker
 
-_PR_SET_PDEATHSIG = 1
-_opening: threading.Thread | None = None  # opens the GPU while the driver reads the graph
+_PR_SET_PDEATHSIG = 1  # of Linux's prctl: the signal that a process gets when its parent dies
+# Opens the GPU while the driver reads the graph; None without a GPU.
+_opening: threading.Thread | None = None
 
 
 class ProcessWorker(TraversalWorker):
@@ -53,10 +54,11 @@ class ProcessWorker(TraversalWorker):
 
 
 def serve(number: int) -> NoReturn:
-    """Be the template: fork a worker for each request of a socket, and end with the socket.
+    """Be the template: fork a worker for each request that a socket gets, until it is closed.
 
-    ``number``: descriptor of the socket. A request is the environment of the worker in JSON, with
-    the descriptor of its connection. Workers are killed when the template ends.
+    ``number`` is the file descriptor of a Unix socket to the driver. A request has the worker's
+    environment variables, in JSON, and the descriptor of the worker's connection to the driver.
+    Workers are killed when the template ends.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker that has ended stays as a zombie
     show_notices(say)
@@ -71,7 +73,7 @@ def serve(number: int) -> NoReturn:
         if not environment:  # no GPU: it computes on the CPU
             _load_compiler()
         template = os.getpid()
-        if not os.fork():
+        if not os.fork():  # in the new worker, which never returns from ``_be_worker``
             control.close()
             _be_worker(environment, descriptors[0], template)
         os.close(descriptors[0])
@@ -79,7 +81,10 @@ def serve(number: int) -> NoReturn:
 
 @functools.cache
 def _load_compiler() -> None:
-    """Import what Numba imports before it loads or compiles its first function: once for all workers."""
+    """Import what Numba imports before its first function, once in the template for all workers.
+
+    The cache makes a second call do nothing. Workers share the memory of these modules, too.
+    """
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()
@@ -88,16 +93,19 @@ def _load_compiler() -> None:
 
 
 def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> NoReturn:
-    """Load what the driver gives, then run its tasks, until the connection ends.
+    """Be a worker: load the graph that the driver names, and run its tasks until the connection
+    ends.
 
     ``environment``: variables that choose the GPU of the worker; empty if it has none.
-    ``descriptor``: of its connection to the driver. ``template``: the process that was forked.
+    ``descriptor``: file descriptor of its connection to the driver. ``template``: process id of the
+    template, from which this process was forked.
     """
     global _opening
     code = 1
     try:
+        # The kernel kills this process when the template ends.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # the template ignores it
         os.environ.update(environment)
         # A template that died before the line above has sent no signal, and is not the parent now.
         if os.getppid() == template:
@@ -116,7 +124,11 @@ def _be_worker(environment: dict[str, str], descriptor: int, template: int) -> N
 
 
 def _serve_driver(driver: Connection) -> NoReturn:
-    """Load the graph, say whether that worked, and run tasks."""
+    """Receive the worker object from the driver, load its graph, send whether that worked, and run
+    tasks.
+
+    After an error the process still takes tasks: the driver decides what becomes of it.
+    """
     worker = driver.recv()
     error = None
     try:
@@ -128,9 +140,11 @@ def _serve_driver(driver: Connection) -> NoReturn:
 
 
 def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
-    """Run tasks as they come, one after another; raise EOFError where the driver is gone.
+    """Run tasks as they come, one after another; raise EOFError when the driver is gone.
 
-    The driver sends each task with its batches, and the number of one that is cancelled with None.
+    Each message of the driver is a pair. It is a task with its batches, or, to cancel a task, its
+    number with None. The answer to a task is ``("ended", number, outcomes, error)``. One of the
+    last two is None.
     """
     futures: dict[int, LocalFuture] = {}  # of the tasks that have not ended, by their numbers
     batches: dict[int, Any] = {}  # of the tasks that have not begun
@@ -138,7 +152,7 @@ def _run_tasks(driver: Connection, worker: TraversalWorker) -> NoReturn:
 
     def run(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
         """Run the batches of a task, which the driver has sent with it."""
-        of_task = batches.pop(task.number)
+        of_task = batches.pop(task.number)  # the batches of this task
         return worker.answer(of_task, task.isolate, task.heartbeat, begin_next, task.strategy)
 
     def report(future: LocalFuture) -> None:

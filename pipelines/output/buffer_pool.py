@@ -40,11 +40,13 @@ class Buffers:
         size = max(_MIN_BYTES, 1 << max(nbytes - 1, 1).bit_length())
 
         try:
-            memory = self._free[size].pop()  # not looked at before: another thread may be faster
+            # Popped without a look at whether there is one: another thread might take it between.
+            memory = self._free[size].pop()
         except IndexError:
             memory = self._new(size)
 
-        # Each view keeps the loan alive, which gives the memory back at its end.
+        # The array and all views of it refer to the loan. When the last of them is deleted, the
+        # loan is deleted, too, and returns the memory.
         lent = np.asarray(_Loan(self, memory))
         return lent[:nbytes].view(dtype).reshape(shape)
 

@@ -24,13 +24,14 @@ from kepler_traverse.search.frames import Column
 
 from .matrix_file import is_matrix, to_array, unreached_of_schema
 
-MASK = 2**64 - 1
+MASK = 2**64 - 1  # ``total & MASK`` is a sum modulo 2^64, as uint64 would have it
 
 
 def to_bits(values: np.ndarray, is_null: np.ndarray | None = None) -> np.ndarray:
     """Return the bits of numbers as uint64; all bits are ones where a number is null.
 
-    ``is_null``: bool, of the shape of the numbers; None if none is null.
+    ``values``: integers or floats, in host memory. ``is_null``: bool, of the same shape; None if
+    none is null.
     """
     if values.dtype.kind == "i":  # widened, so that an integer has the same bits in any type
         bits = values.astype(np.int64).view(np.uint64)
@@ -42,7 +43,9 @@ def to_bits(values: np.ndarray, is_null: np.ndarray | None = None) -> np.ndarray
 
 
 def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Return 64 bits per text: the first ones of the SHA-256 of its UTF-8."""
+    """Return a uint64 per text, the first 64 bits of the SHA-256 of its UTF-8; raise ValueError if
+    one is null.
+    """
     if texts.null_count:
         raise ValueError("a text is null")
     distinct = pc.unique(texts)  # hashed once each, since texts repeat
@@ -52,8 +55,11 @@ def bits_of_texts(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
 
 
 def bits_of_columns(columns: Mapping[str, Column]) -> list[np.ndarray]:
-    """Return what a checksum covers, one uint64 array of shape (rows,) per column: all columns but
-    the source, and but predecessors, which depend on the rest.
+    """Return what a checksum covers: one uint64 array of shape (rows,) per column.
+
+    ``columns``: the columns of a table by name. Left out are the source, which ``sums_of_rows``
+    adds, and the predecessor: of several shortest paths any may be found, so it is no part of the
+    result's checksum.
     """
     bits = []
     for name, column in columns.items():
@@ -92,11 +98,11 @@ def checksum_of_rows(source: int, columns: Sequence[np.ndarray]) -> int:
 
 
 def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
-    """Return the checksum of loads. It is linear, so that parts have the same sum however the
-    sources are divided.
+    """Return the checksum of loads (sums per edge, vertex or pair).
 
-    ``cell``: number of each edge, vertex or pair with a load. ``low`` and ``high``: the halves of
-    its sum of 128 bits, as int64.
+    It is linear: the checksums of all parts have the same sum however the sources are divided.
+    ``cell``: number of each edge, vertex or pair with a load. ``low`` and ``high``: the lower and
+    the upper half of its sum, an integer of 128 bits; int64 arrays of the same shape.
     """
     return int(linear_checksum(mix(cell.astype(np.uint64) + ODD), low.view(np.uint64), high))
 
@@ -106,7 +112,9 @@ def checksums_by_source(
 ) -> list[int]:
     """Return the checksum of each of ``sources``, distinct vertex numbers, from rows in any order.
 
-    ``source``: that of each row. ``columns``: see ``sums_of_rows``.
+    ``source``: vertex number of the source of each row, of shape (rows,). ``columns``: uint64
+    arrays of shape (rows,), as ``bits_of_columns`` returns them. The result is in the order of
+    ``sources``; a source without rows has 0.
     """
     order = np.argsort(sources)
     positions = order[np.searchsorted(sources[order], source)]  # of the source of each row
@@ -118,10 +126,28 @@ def checksums_by_source(
 def checksums_in(
     tables: Iterable[pa.Table], graph: Graph, sources: np.ndarray, columns: Sequence[str]
 ) -> list[int]:
-    """Return the checksum of each of ``sources``, distinct vertex numbers, from the rows of a file
-    with these columns.
+    """Return the checksum of each of ``sources`` from the rows of a part file.
 
-    Raises ValueError: an id is not in the graph, or a row belongs to none of the sources.
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table
+        The rows, a group at a time.
+    graph : Graph
+        Graph of the run, which gives vertex numbers of ids.
+    sources : int64 array of shape (sources,)
+        Distinct vertex numbers.
+    columns : sequence of str
+        Names of the columns that the checksum covers; that of the sources may be among them.
+
+    Returns
+    -------
+    list of int
+        In the order of ``sources``.
+
+    Raises
+    ------
+    ValueError
+        An id is not in the graph, or a row belongs to none of the sources.
     """
     totals = [0] * sources.size
     for table in tables:
@@ -162,7 +188,10 @@ def _checksums_in_lists(table: pa.Table, source: np.ndarray, sources: np.ndarray
 
 
 def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
-    """Return the bits of a column of a file; see ``bits_of_columns``."""
+    """Return a column of a file as ``bits_of_columns`` would: a uint64 array of shape (rows,).
+
+    Ids count by their vertex numbers.
+    """
     if name in ID_COLUMNS:
         return to_bits(numbers_in(graph, column))
     if pa.types.is_string(column.type):
@@ -175,9 +204,10 @@ def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
 def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:
     """Return vertex numbers of a column of ids; raises ValueError if one is not in the graph."""
     if graph.has_string_ids:
-        # A null among them is an error of to_numpy's integer type.
+        # An id that is not in the graph becomes a null, which ``to_numpy`` of integers refuses.
         return pc.index_in(column, value_set=graph.ids).to_numpy()
-    # A vertex number is the rank of an id.
+    # Ids ascend, and a vertex number is the position of its id. The clamp keeps the position of an
+    # id beyond the last within the array, where the comparison then refuses it.
     ids = to_host(graph.ids)
     values = column.to_numpy()
     numbers = np.minimum(np.searchsorted(ids, values), ids.size - 1)

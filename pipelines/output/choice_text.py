@@ -14,7 +14,7 @@ def current_strategy(record: Record) -> str:
 
 def describe_choice(record: Record | None) -> str:
     """Describe in one sentence the choice, the measurements and the changes; "" if there was no
-    choice.
+    choice (``record`` is None).
     """
     if not record:
         return ""

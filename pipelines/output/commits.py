@@ -44,8 +44,20 @@ class CommitLog:
     commits there are. A block that is missing, since its writer was killed, is read as the commits
     that it is made of.
 
-    ``shard`` keeps a short record of its parts beside the commits, which it replaces after each of
-    its own. So the next process of this shard reads no commit.
+    ``shard`` is this process among those that share the run, if others do. It keeps a short record
+    of its parts beside the commits, which it replaces after each of its own. So the next process of
+    this shard reads no commit.
+
+    Attributes
+    ----------
+    shard : Shard or None
+        The shard that keeps a record; None if there is none.
+    record : ShardRecord or None
+        As ``find_record`` has found it; None before, and if there is none.
+    is_closed : bool
+        Whether the log had its closing commit when it was last read.
+    shards : set of str
+        Shards that have committed, as I/N, when the log was last read.
     """
 
     def __init__(self, store: Store, shard: Shard | None = None):
@@ -76,8 +88,8 @@ class CommitLog:
         damaged or missing.
         """
         data = _to_json({"writer": self._writer, "parts": [], "failed": [], "retried": [], **added})
-        # A shard that has a record reads no commits: ``find_record`` finds what is lost by this
-        # copy.
+        # Parts that are lost are also written to a file of their own, since a shard with a record
+        # reads no commits: ``find_record`` finds them there.
         if "lost" in added:
             self._store.put_new(f"{COMMITS}/{_LOST}{uuid.uuid4().hex}.json", data)
 
@@ -86,6 +98,7 @@ class CommitLog:
         # too.
         if self._next is None:
             self._next = max(0, self._count() - 1)
+        # ``put_new`` returns False if the number is taken. Then the next free one is tried.
         while not self._store.put_new(_commit_name(self._next), data):
             self._next = self._count(self._next + 1)
             if "closed" in self._commit(self._next - 1):
@@ -99,8 +112,9 @@ class CommitLog:
         return True
 
     def find_record(self) -> None:
-        """Read the record of the shard, if there is one, without the parts that were ever lost.
-        Raises OSError.
+        """Read the record of the shard, if there is one, into ``record``; raises OSError.
+
+        Parts that any process has found missing are added to its ``without``.
         """
         if self.shard is None:
             return
@@ -115,10 +129,10 @@ class CommitLog:
             self._next = record["next"]
 
     def put_record(self, done: set[int], choice: Any) -> None:
-        """Replace the record of the shard, if it keeps one. Raises OSError.
+        """Replace the record of the shard, if this process is one. Raises OSError.
 
-        ``done``: numbers of the parts that the commits of the shard have. ``choice``: the choice of
-        strategies, as the manifest records it.
+        ``done``: numbers of the parts that are in commits of the shard. ``choice``: the choice
+        between strategies, as the manifest records it.
         """
         if self.shard is None:
             return
@@ -134,8 +148,11 @@ class CommitLog:
             file.write(_to_json(record))
 
     def close(self, tables: list[TableEntry], traffic: dict[str, int]) -> bool:
-        """Close the log, with tables and requests of its writer; return False, and close nothing,
-        if there are commits that were not read. Raises OSError.
+        """Add the commit that closes the log; return False, and add nothing, if there are commits
+        that were not read. Raises OSError.
+
+        ``tables``: entries of the tables that the run has made. ``traffic``: number of requests of
+        this process to object stores, by kind.
         """
         assert self._next is not None  # it was read
         own = {"tables": tables, "traffic": traffic, "closed": True}
@@ -145,7 +162,8 @@ class CommitLog:
     def _count(self, known: int = 0) -> int:
         """Return the number of commits, which is at least ``known``.
 
-        The last one has the largest number, since each was created after the one before.
+        Numbers begin at 0 without gaps, since each commit was created after the one before. So the
+        largest number gives the count.
         """
         last_known = ""
         if known:
@@ -154,7 +172,10 @@ class CommitLog:
         return max((int(match[1]) + 1 for match in matches if match), default=known)
 
     def _commits(self, count: int) -> Iterator[Commit]:
-        """Yield the commits below a number, whole blocks as one."""
+        """Yield the commits with numbers below ``count``; a whole block is one commit.
+
+        A block whose file is missing is read as its single commits.
+        """
         for first in range(0, count, _BLOCK):
             with contextlib.suppress(FileNotFoundError):
                 if first + _BLOCK <= count:
@@ -163,14 +184,14 @@ class CommitLog:
             yield from map(self._commit, range(first, min(first + _BLOCK, count)))
 
     def _commit(self, number: int) -> Commit:
-        """Read a commit; raise ValueError if it is missing."""
+        """Read the commit of a number; raise ValueError if it is missing or damaged."""
         try:
             return self._get(_commit_name(number), Commit)
         except FileNotFoundError:
             raise ValueError(f"commit {number} of the run is missing") from None
 
     def _get(self, name: str, schema: type[T]) -> T:
-        """Read a file of the log, and check it."""
+        """Read a file of the log; raise ValueError unless its content fits the type ``schema``."""
         try:
             return checked(read_json(self._store.get(name, MAX_COMMIT_BYTES)), schema)
         except ValueError as error:
@@ -198,9 +219,10 @@ def _to_json(content: Any) -> bytes:
 
 
 def merge_commits(commits: Iterable[Commit], writer: str) -> Commit:
-    """Return one commit that says what several say, one after the other.
+    """Return one commit that says what several say, in their order.
 
-    Lists and sums grow. Of a part, and of what a later commit says anew, the last entry counts.
+    Lists are joined, and seconds and traffic are added. Of entries of the same part, of choices and
+    of tables, the last one counts. ``writer`` identifies the process that writes the result.
     """
     total: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
     parts: dict[str, PartEntry] = {}
@@ -226,8 +248,10 @@ def merge_commits(commits: Iterable[Commit], writer: str) -> Commit:
 
 
 def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
-    """Return the manifest of a run with what its commits add; the last entry of a part or of a
-    failed source counts.
+    """Return the manifest of a run with what its commits add, in their order.
+
+    Of a part, and of a failed source, the last entry counts. Sources that failed, and that a later
+    attempt has computed, are not failed any more.
     """
     # The manifest is merged as if it were the first commit; keys of commits alone are left out.
     common = ("parts", "failed", "retried", "seconds", "tables", "traffic")

@@ -7,7 +7,8 @@ and ranges that this job writes, so that no number in them causes an unbounded a
 ``docs/manifest.schema.json`` is written from ``Manifest``.
 """
 
-# Annotations are evaluated here: as strings, they would not tell which keys may be missing.
+# This module has no ``from __future__ import annotations``: annotations as strings would not tell
+# pydantic which keys may be missing.
 
 import functools
 import math
@@ -42,10 +43,12 @@ MAX_BINS = 64  # per histogram: enough for a plot, and a summary stays below abo
 
 
 class Rule:
-    """A condition on a value: ranges as in pydantic's core schemas, or a function that raises
-    ValueError or returns it.
+    """A condition on a value, in the annotation of its type.
 
-    pydantic calls the method. It is not imported here, because workers start faster without it.
+    ``check`` is a function of the value that returns it, or raises ValueError if it is wrong. Else
+    ``ranges`` are constraints of pydantic's core schemas, such as ``ge``, ``max_length`` and
+    ``pattern``. pydantic calls the method below. It is not imported here, because workers start
+    faster without it.
     """
 
     def __init__(self, check: Callable[[Any], Any] | None = None, **ranges: Any) -> None:
@@ -68,8 +71,8 @@ FORMAT = 2  # of manifests and footers; the next one begins where code of this o
 Format = Annotated[int, Rule(ge=FORMAT, le=FORMAT)]
 Count = Annotated[int, Rule(ge=0, lt=2**63)]
 Positive = Annotated[int, Rule(ge=1, lt=2**63)]
-Hash = Annotated[str, Rule(pattern="^[0-9a-f]{64}$")]
-Checksum = Annotated[str, Rule(pattern="^[0-9a-f]{16}$")]
+Hash = Annotated[str, Rule(pattern="^[0-9a-f]{64}$")]  # SHA-256 in hexadecimal digits
+Checksum = Annotated[str, Rule(pattern="^[0-9a-f]{16}$")]  # 64 bits in hexadecimal digits
 PartName = Annotated[str, Rule(pattern=rf"^({PARTITION}/)?part-[0-9]{{6}}\.(parquet|arrow)$")]
 PartitionName = Annotated[str, Rule(pattern=f"^{PARTITION}$")]
 ShardName = Annotated[str, Rule(pattern=r"^[0-9]{1,7}/[0-9]{1,7}$")]
@@ -83,8 +86,10 @@ Status = Literal["running", "done", "failed", "interrupted"]
 
 
 def _check_bins(histogram: Any) -> Any:
-    """Refuse bins for which ``part_stats.sum_histograms``, which doubles their width until they
-    fit, would not end.
+    """Return a histogram, if its bins can be those of distances; else raise ValueError.
+
+    For other bins ``part_stats.sum_histograms``, which doubles their width until all fit, might not
+    end.
     """
     # A width is a power of two, whose mantissa is 0.5. The first bin begins at a float, below
     # 2^1024.
@@ -95,8 +100,10 @@ def _check_bins(histogram: Any) -> Any:
 
 
 def _check_times(part: Any) -> Any:
-    """Refuse incomplete times: a part file of an earlier run has none, and the report needs all of
-    them or none.
+    """Return the entry of a part, if it has all fields of times and counts or none; else raise
+    ValueError.
+
+    A part file that was found without a manifest entry has none. The report needs all or none.
     """
     missing = {"started", "ended", "phases", "worker", "edges"} - set(part)
     if missing and {"started", "worker"} <= set(part):
@@ -106,16 +113,18 @@ def _check_times(part: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """What a manifest says of a part of the question, which is read again to verify an output."""
+    """A part of the question that a run has read from a file, and that is read again to verify an
+    output: texts of errors about it.
+    """
 
-    differs: str  # the error if it is not that of the run
-    # the setting that names the file it was read from, with which the error begins; empty if
-    # several
+    differs: str  # the error if what is read again is not what the run has read
+    # Name of the setting that says from which file it was read; the error begins with that file.
+    # Empty if there are several files.
     file: str = ""
-    again: str = ""  # what to give if it cannot be read again
+    again: str = ""  # what the user has to give if it cannot be read again; empty if it always can
 
 
-# The identity records the digest of each.
+# By the key of the identity in a manifest, under which the digest of this part is recorded.
 FACTS = {
     "pairs": Fact(
         file="pairs",
@@ -155,12 +164,12 @@ _FILES_OF_TABLES = {"sources": "sources_file", "targets": "targets_file", "pairs
 
 
 def _facts_of_columns() -> dict[str, Fact]:
-    """Return what a manifest says of options that are columns of tables, each recorded by itself,
-    and have no text of their own.
+    """Return a ``Fact`` by name for each option that is a column of a table of the user, has a
+    digest of its own in the identity, and is not in ``FACTS`` already.
     """
     facts = {}
     for kind in OUTPUT_SCHEMAS.values():
-        if kind.options_class.is_recorded_whole:
+        if kind.options_class.is_recorded_whole:  # in one digest, named "reduction"
             continue
         for option in fields(kind.options_class):
             if "column" not in option.metadata or option.name in FACTS:
@@ -178,19 +187,22 @@ def _facts_of_columns() -> dict[str, Fact]:
 FACTS |= _facts_of_columns()
 
 
-# The options of kinds that the identity records each by its name: type and default.
+# The options of result kinds that the identity records each by its name: their types and defaults.
 NAMED_OPTIONS: dict[str, tuple[Any, Any]] = {
     option.name: (get_type_hints(kind.options_class)[option.name], option.default)
     for kind in OUTPUT_SCHEMAS.values()
     for option in fields(kind.options_class)
     if option.name in kind.options_of_job and not kind.options_class.is_recorded_whole
 }
-# What an option is where the identity does not have it.
+# The values of options that an identity does not have.
 DEFAULTS = {"direction": "out"} | {name: default for name, (_, default) in NAMED_OPTIONS.items()}
 
 
 def _check_question(identity: Any) -> Any:
-    """Refuse combinations that ``settings`` refuses, because no run has them."""
+    """Return the identity of a run, if its options fit each other; else raise ValueError.
+
+    The combinations are those that the settings of a run refuse, so no run has them.
+    """
     kind = OUTPUT_SCHEMAS[identity["result"]]
     is_recorded_whole = kind.options_class.is_recorded_whole
 
@@ -223,6 +235,7 @@ class Histogram(TypedDict):
 
     width: Annotated[float, Rule(gt=0)]  # of a bin, a power of two
     first: int  # the first bin begins at ``first * width``
+    # Number of vertices per bin.
     counts: Annotated[
         list[Annotated[int, Rule(ge=0, le=2**53)]], Rule(min_length=1, max_length=MAX_BINS)
     ]
@@ -242,21 +255,19 @@ class PartCounts(TypedDict, total=False):
 
 
 class Stored(TypedDict):
-    """What it took to put a part into an object store, and the version of the object, ``""`` if the
-    store has none.
-    """
+    """What it took to put a part into an object store."""
 
     requests: Count  # more than one if it was sent again
-    seconds: Seconds
-    version: str
+    seconds: Seconds  # of all requests
+    version: str  # of the object, as the store names it; "" if the store has no versions
 
 
 class PartSummary(PartCounts):
     """One part file: what ``part_file.write_part`` returns, and what its worker measured. A part
     file of an earlier run has no times and counts."""
 
-    file: PartName
-    rows: Count
+    file: PartName  # from the folder of the run, with the folder of its partition if there is one
+    rows: Count  # of all sources
     sha256: Hash  # of the file
     checksum: Checksum  # of its rows: the sum of those of its sources, modulo 2^64
     bytes: Count  # of the file
@@ -277,14 +288,12 @@ class PartEntry(PartSummary):
 
 
 class Estimate(TypedDict):
-    """How many sources an estimate is made of, and which error it exceeds with which probability at
-    most.
-    """
+    """An estimate from a sample of the vertices, with the bound of its error."""
 
-    sources: Positive
-    epsilon: Annotated[float, Rule(gt=0)]
-    delta: Annotated[float, Rule(gt=0, lt=1)]
-    bound: str
+    sources: Positive  # number of vertices in the sample
+    epsilon: Annotated[float, Rule(gt=0)]  # the error that is exceeded with probability ``delta``
+    delta: Annotated[float, Rule(gt=0, lt=1)]  # at most
+    bound: str  # name of the bound by which the error was computed
 
 
 class Facts(TypedDict, total=False):
@@ -304,27 +313,26 @@ class TableEntry(Facts):
     """A table beside the parts: its vertices, or one that a finished run makes of its parts."""
 
     file: Annotated[str, Rule(pattern=r"^_[a-z]+\.pq$")]
-    bytes: Count
-    sha256: Hash
+    bytes: Count  # of the file
+    sha256: Hash  # of the file
 
 
-# strategy, sources and seconds of the groups by which strategies are compared
+# Name of the strategy, and number and seconds of the sources that were searched with it in groups,
+# by which strategies are compared.
 Measured = tuple[str, int, float]
 
 
 class BatchOutcome(TypedDict):
-    """The outcome of one batch: ``summary`` is None if no source was computed; ``failed`` has
-    sources and reasons.
-    """
+    """The outcome of one batch, as a worker returns it."""
 
-    part: int
-    summary: PartSummary | None
+    part: int  # number of the part file
+    summary: PartSummary | None  # None, and no file, if no source has a result
     failed: list[tuple[int, str]]  # vertex number of a source, and why it failed
     measured: NotRequired[Measured | None]  # None if no group was measured
 
 
 class Failure(TypedDict):
-    """Sources that failed."""
+    """Sources that failed with the same error, in one part."""
 
     file: PartName  # of the part that lacks them
     sources: list[Id]
@@ -366,7 +374,12 @@ else:
 
 
 class Built(TypedDict, total=False):
-    """What building the graph did: the fields of a ``BuildReport`` that are displayed by name."""
+    """What building the graph did: the fields of a ``BuildReport`` that are displayed by name.
+
+    Columns are those of the edge list: of both ends of an edge, of its weight, and of whether it is
+    one-way; columns that are not read, and those of numbers among them. ``where`` says which rows
+    were read, and ``hints`` are notes for the user.
+    """
 
     src_column: str
     dst_column: str
@@ -381,19 +394,19 @@ class Built(TypedDict, total=False):
 class GraphFacts(TypedDict):
     """The graph of a run."""
 
-    fingerprint: Hash
+    fingerprint: Hash  # of its arrays and ids
     vertices: Count
-    stored_edges: Count
+    stored_edges: Count  # an undirected edge is stored twice, once per direction
     directed: bool
     built: NotRequired[Built]
     reused: NotRequired[bool]  # whether it was stored before, and was loaded
 
 
 class Candidate(TypedDict):
-    """A strategy that tasks may use; ``estimated`` seconds are those of all sources."""
+    """A strategy that tasks may use."""
 
-    strategy: str
-    estimated: Seconds
+    strategy: str  # its name
+    estimated: Seconds  # of all sources of the run
     sources_at_once: Positive  # that are searched together
     bytes: Count  # that its plan takes in addition to the graph
 
@@ -401,17 +414,17 @@ class Candidate(TypedDict):
 class Measurement(TypedDict):
     """Measured and estimated time of the sources that a strategy computed."""
 
-    strategy: str
-    sources: Count
-    seconds: Seconds
-    estimated: Seconds
+    strategy: str  # its name
+    sources: Count  # that it was measured with
+    seconds: Seconds  # that they took
+    estimated: Seconds  # that they should have taken
 
 
 class Switch(TypedDict):
-    """A change of the strategy, after ``measured_sources`` sources."""
+    """A change of the strategy during a run."""
 
-    strategy: str
-    measured_sources: Count
+    strategy: str  # name of the new one
+    measured_sources: Count  # sources with measured times, of all strategies, until then
 
 
 class StrategyChoice(TypedDict):
@@ -469,9 +482,11 @@ class Commit(TypedDict):
     run ends with it.
 
     ``lost`` are parts of earlier commits that are not there any more. ``shards`` are those whose
-    processes have committed.
+    processes have committed. The other keys mean what they mean in a ``Manifest``, since the last
+    commit.
     """
 
+    # A random identifier of the process.
     writer: Annotated[str, Rule(pattern="^[0-9a-f]{32}$")]
     parts: Annotated[list[Annotated[PartEntry, Rule(_check_times)]], Rule(max_length=MAX_PARTS)]
     failed: list[Failure]
@@ -490,10 +505,10 @@ class ShardRecord(TypedDict):
     ``without``, in the commits below ``next``.
     """
 
-    until: Count
-    without: Annotated[list[Count], Rule(max_length=MAX_PARTS)]
-    next: Count
-    choice: StrategyChoice | None
+    until: Count  # a part number
+    without: Annotated[list[Count], Rule(max_length=MAX_PARTS)]  # part numbers
+    next: Count  # number of the first commit that is not counted in
+    choice: StrategyChoice | None  # between strategies, in this shard
 
 
 class Footer(TypedDict):
@@ -511,8 +526,9 @@ class Footer(TypedDict):
 
 @functools.cache
 def adapter(schema: Any) -> Any:
-    """Return pydantic's ``TypeAdapter`` for one of the types above, which converts no value to
-    another type.
+    """Return pydantic's ``TypeAdapter`` for one of the types above.
+
+    It is strict: it converts no value to another type, and refuses infinity and NaN.
     """
     from pydantic import TypeAdapter
 
@@ -521,9 +537,10 @@ def adapter(schema: Any) -> Any:
 
 
 def checked(value: object, schema: type[T]) -> T:
-    """Return a value that was read from JSON unchanged, if it fits one of the types above.
+    """Return ``value`` unchanged, if it fits ``schema``, one of the types above.
 
-    Raises ValueError: it does not; the message says where and why.
+    ``value`` was read from JSON. Raises ValueError: it does not fit; the message says where and
+    why.
     """
     from pydantic import ValidationError
 

@@ -61,15 +61,36 @@ def write_part(
     is_wanted: Callable[[], bool] = lambda: True,
     encoders: Encoders = THIS_THREAD,
 ) -> PartSummary | None:
-    """Write one batch; return its summary, without times and counts, or None, and no file, if there
-    are no results.
+    """Write the results of one batch to a part file.
 
-    ``answers`` are the results in the order of the sources. Of their rows about one row group is
-    held, and those that ``encoders`` encode; all of them if they are sorted by distance.
-    ``is_wanted`` is called just before the store takes the file: a worker that hung must not
-    replace a part that was reassigned.
+    Parameters
+    ----------
+    store : Store
+        Takes the file, once it is complete.
+    number : int
+        Number of the part.
+    layout : Layout
+        Name of the part, kind of result and order of the rows.
+    answers : iterable of Answer
+        Results in the order of the sources. About one row group of them is held in memory, and
+        those that ``encoders`` encode; all of them if rows are sorted by distance.
+    is_wanted : callable
+        Called just before the store takes the file. If it returns False, the part was reassigned
+        while this worker hung, and the file must not replace the other one.
+    encoders : Encoders
+        Encode the row groups, in this thread or in others.
 
-    Raises NotWantedError or OSError (the disk is full, or the folder is gone).
+    Returns
+    -------
+    PartSummary or None
+        Without times and counts. None, and no file, if there are no results.
+
+    Raises
+    ------
+    NotWantedError
+        ``is_wanted`` has returned False.
+    OSError
+        The disk is full, or the folder is gone.
     """
     # No file is begun before there is a result.
     answers = iter(answers)
@@ -112,9 +133,10 @@ def write_part(
 class Answer(NamedTuple):
     """Results of one source, or of several whose rows are in one table, one source after the other."""
 
-    sources: list[Any]  # list of ids
-    sizes: Sequence[int] | np.ndarray  # rows of each source
-    table: pa.Table
+    sources: list[Any]  # the user's ids
+    # Number of rows of each source; a single number where the rows of all sources are mixed.
+    sizes: Sequence[int] | np.ndarray
+    table: pa.Table  # the rows
     checksums: list[int]  # of the rows of each source
 
     @classmethod
@@ -152,8 +174,10 @@ def _sort_rows(answers: Iterable[Answer]) -> Iterator[Answer]:
 
 
 class _PartResults:
-    """The results of the sources of a part. Iterating counts what the footer of the part says of
-    them, which is complete at the end.
+    """The results of the sources of a part, which can be iterated once.
+
+    Iterating collects what the footer of the file says of them: sources, checksums and the number
+    of rows. ``footer`` is complete after the last result.
     """
 
     def __init__(self, number: int, layout: Layout, answers: Iterable[Answer]):
@@ -188,7 +212,9 @@ class _PartResults:
 
 
 def _write_rows(partial: Path, kind: ResultKind, results: _PartResults, encoders: Encoders) -> str:
-    """Write a Parquet file; return its SHA-256."""
+    """Write the results of a part to the new Parquet file ``partial``; return its SHA-256, in
+    hexadecimal digits.
+    """
     raw = HashedFile(partial, "xb")
     # Buffered by pyarrow, so that writer threads take the interpreter lock only a few times per
     # second.
@@ -206,9 +232,9 @@ def _write_rows(partial: Path, kind: ResultKind, results: _PartResults, encoders
 
             # A row group ends with the rows of the source that fills it, so that it does not depend
             # on how many sources a table has.
-            ends = np.cumsum(answer.sizes)  # of the rows of each source
-            begin = 0
-            next_source = 0
+            ends = np.cumsum(answer.sizes)  # position in ``table`` where each source's rows end
+            begin = 0  # position of the first row that is not yet held or written
+            next_source = 0  # position of its source
             while True:
                 # the position of the source whose rows fill the group, as many as there are if none
                 filling = int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
@@ -231,7 +257,9 @@ def _write_rows(partial: Path, kind: ResultKind, results: _PartResults, encoders
 
 
 def _write_matrix(partial: Path, kind: ResultKind, results: _PartResults) -> str:
-    """Write an Arrow file; return its SHA-256."""
+    """Write the results of a part to the new Arrow file ``partial``, a list of distances per
+    source; return its SHA-256, in hexadecimal digits.
+    """
     writer: MatrixWriter | None = None
     try:
         for answer in results:
@@ -260,7 +288,7 @@ def expand_sources(table: pa.Table) -> pa.Table:
         decoded = [chunk.dictionary_decode() for chunk in chunks]
         return table.set_column(position, "source", pa.chunked_array(decoded, id_type))
 
-    # Integers are expanded into memory of the pool, which new arrays would have to clear.
+    # Integers are expanded into memory of the pool. The system would have to clear new memory.
     values = BUFFERS.empty(table.num_rows, id_type.to_pandas_dtype())
     end = 0
     for chunk in chunks:
@@ -281,10 +309,10 @@ def expand_sources(table: pa.Table) -> pa.Table:
 def _open_writer(
     file: Any, schema: pa.Schema, kind: ResultKind, encoders: Encoders
 ) -> RowGroupWriter:
-    """Return a writer of rows with these columns, which encodes them as suits a kind of results.
+    """Return a writer of rows with the columns of ``schema``, encoded as suits a kind of results.
 
-    ``file``: an open stream of pyarrow. ``schema``: of the tables that are written, whose
-    dictionary arrays stand for their values.
+    ``file``: an open stream of pyarrow. ``schema``: of the tables that are written. A column that
+    is a dictionary array there has the type of its values in the file.
     """
     types = {}
     for field in schema:
@@ -313,7 +341,7 @@ def _open_writer(
 
 
 def _flush(writer: RowGroupWriter, held: list[pa.Table]) -> None:
-    """Write held tables as one row group or several, and hold no more."""
+    """Write held tables as one row group, or several if they are large, and empty the list."""
     if held:
         writer.write(pa.concat_tables(held))
         held.clear()
@@ -333,8 +361,11 @@ def read_footer(file: PartReader) -> Footer:
 
 
 def unfit_columns(schema: pa.Schema, kind: ResultKind, graph: Graph) -> str:
-    """Describe how the columns of a file, or what it says of them, differ from an output schema;
-    ``""`` if they agree.
+    """Describe how the schema of a part file differs from that of a kind of results; ``""`` if they
+    agree.
+
+    Compared are the metadata (name and meaning of the result), and names and types of the columns.
+    ``graph`` gives the type of ids and the number of vertices.
     """
     stated = schema.metadata or {}
     for key, value in ((RESULT_KEY, kind.name), (MEANS_KEY, kind.means)):
@@ -378,11 +409,26 @@ def checked_part(
 ) -> PartSummary | None:
     """Return the summary of a part on disk if it is complete and correct, else None.
 
-    ``sources``: ids that the part must hold, in this order. ``known``: entry of the part in the
-    manifest; without it all checksums are recomputed from the rows. It is returned unchanged, so it
-    must have been validated before.
+    Parameters
+    ----------
+    folder : Path
+        Folder of the run.
+    number : int
+        Number of the part.
+    layout : Layout
+        Name of the part, kind of result and fingerprint of the run.
+    sources : list
+        Ids that the part must hold, in this order.
+    graph : Graph
+        Graph of the run, to which ids of rows must belong.
+    known : PartEntry or None
+        Entry of the part in the manifest, which is returned unchanged if the file fits, so it must
+        have been validated before. Without one all checksums are recomputed from the rows.
 
-    Raises OutputError: the file exists but cannot be read, or it is not a regular file.
+    Raises
+    ------
+    OutputError
+        The file exists but cannot be read, or it is not a regular file.
     """
     name = layout.name(number)
     path = folder / name
@@ -412,8 +458,8 @@ def checked_part(
             is_of_run = all(footer[key] == value for key, value in expected.items())
             if not is_of_run or unfit_columns(file.schema, layout.kind, graph):
                 return None
-            # No checksum of a source covers its predecessors. Their pages are read, too, and each
-            # has a checksum of its own.
+            # No checksum of a source covers its predecessors. Reading the table still checks their
+            # pages, each of which has a checksum of its own.
             columns = [name for name in file.schema.names if name != "predecessor"]
             checksums = checksums_in(file.tables(), graph, graph.to_numbers(sources), columns)
             rows = file.n_rows

@@ -34,12 +34,13 @@ class PartStats:
     """Sums statistics of the traversals of one part file."""
 
     def __init__(self) -> None:
-        # stored ones of reached vertices; 0 if a result has no distances by which to tell them
+        # Stored edges that leave reached vertices, of all traversals; 0 if a result has no
+        # distances, by which reached vertices are known.
         self.edges = 0
         self.rounds = 0  # maximum number of levels or rounds of one traversal
-        # the source that took longest, and its seconds of traversing
+        # The id of the source that took longest, and its seconds of traversing; None without one.
         self.slowest: tuple[Id, float] | None = None
-        # of groups or traversals; their sum is that of the part
+        # Of groups or of single traversals. Their sum is the histogram of the part.
         self._histograms: list[Histogram] = []
 
     def add(
@@ -52,9 +53,18 @@ class PartStats:
     ) -> None:
         """Add the traversals of a group.
 
-        ``sources``: their ids; none if one search has several. ``seconds``: per traversal.
-        ``edges``: of all of them. ``rounds``: the most of one. ``histograms``: one per traversal,
-        or of several.
+        Parameters
+        ----------
+        sources : sequence
+            User's ids of the sources; empty if one search serves several, so that none is slowest.
+        seconds : float
+            Time of the search, per traversal.
+        edges : int
+            Stored edges of the vertices that the traversals have reached, in sum.
+        rounds : int
+            Largest number of levels or rounds of one traversal.
+        histograms : sequence of Histogram or None
+            One histogram of distances per traversal or per several; None where none is reached.
         """
         if sources and (self.slowest is None or seconds > self.slowest[1]):
             self.slowest = (sources[0], round(seconds, 6))
@@ -67,7 +77,9 @@ class PartStats:
             self._histograms = [] if total is None else [total]
 
     def summary(self) -> PartCounts:
-        """Return the sums; there is no histogram if nothing is written."""
+        """Return the sums for the summary of the part; ``distances`` is None if no row has a
+        distance.
+        """
         return {
             "edges": self.edges,
             "rounds": self.rounds,
@@ -77,19 +89,23 @@ class PartStats:
 
 
 class GroupStats:
-    """What ``PartStats.add`` takes of a group: the stored edges of each source, and histograms of
-    the distances.
+    """Counts of a group of sources for ``PartStats.add``: stored edges of reached vertices, and
+    histograms of the distances.
+
+    Each ``add_...`` method takes the form in which the results of a group are at hand.
     """
 
     def __init__(self) -> None:
-        # of one source or of several each; their sum is that of all
+        # Each entry counts for one source or for several; the sum is the count of the group.
         self.edges: list[int] = []
-        # of some sources each; their sum is that of all
+        # Each histogram is that of one source or of several; None where none is reached.
         self.histograms: list[Histogram | None] = []
 
     def add_levels(self, counts: Any, edges: np.ndarray) -> None:
-        """Add the next sources, given by their level counts, of shape (k, levels), and stored
-        edges, of shape (k,). A ``LevelFold`` for ``records_of_group``.
+        """Add the next k sources by their level counts; a ``LevelFold`` for ``records_of_group``.
+
+        ``counts``, of shape (k, levels), has the vertices at 0, 1, 2, ... hops of each source.
+        ``edges``, of shape (k,), has the stored edges of the vertices that each source reaches.
         """
         self.edges.extend(edges.tolist())
         self.histograms.append(histogram_of_levels(counts, last_levels(counts)))
@@ -97,8 +113,10 @@ class GroupStats:
     def add_group(self, graph: Graph, query: Query, group: Traversals) -> None:
         """Add all sources of a group, by the distances that the searches have returned.
 
-        Edges are counted only where a search has returned the distances of all that it reaches.
+        ``query`` says what the searches output, and its limit and targets cut the histogram. Edges
+        are counted only where a search has returned the distances of all that it reaches.
         """
+        # ``offsets`` is set where each source has results for its own targets alone.
         has_all = group.offsets is None and query.output == "all"
         if group.counts is not None or (has_all and query.targets is None):
             self._add_all_vertices(graph, query, group)
@@ -125,7 +143,10 @@ class GroupStats:
         self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
 
     def _add_sparse(self, graph: Graph, query: Query, group: Traversals) -> None:
-        """Add sources with distances of some vertices, which are rows of all sources together."""
+        """Add sources whose distances are sparse: one list of the reached vertices of all sources.
+
+        Edges are counted before the distances are cut at the targets and the limit of ``query``.
+        """
         rows: Any = group.distance
         self.edges.append(rows.edges(graph.offsets))
         rows = rows.at(query.targets)
@@ -136,8 +157,10 @@ class GroupStats:
     def add_rows(
         self, graph: Graph, query: Query, group: Traversals, distance: Column, sizes: np.ndarray
     ) -> None:
-        """Add all sources of a group, by the ``distance`` column of their rows, of which each
-        source has ``sizes``.
+        """Add all sources of a group, by the distances of their rows.
+
+        ``distance`` is the column of all rows, one source after the other. ``sizes``, of shape
+        (sources,), has the number of rows of each source.
         """
         # Edges are counted only where a search has returned the distances of all that it reaches.
         if group.offsets is None and query.output == "all":
@@ -165,7 +188,8 @@ def count_edges(graph: Graph, traversal: Traversal) -> int:
             and distance.size == graph.n_vertices
             and distance.min(initial=0) >= 0
         ):
-            # all are reached; the offsets need more memory than the hops, and are not read
+            # All vertices are reached, so all edges count. This avoids a pass over the offsets,
+            # which take more memory than the hops.
             return int(graph.offsets[-1])
         return int(on_cpu.count_edges(graph.offsets, distance, unreached_value(distance.dtype)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())
@@ -186,8 +210,8 @@ def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
     """
     last = int(farthest.max())
     total = to_host(counts[:, : last + 1].sum(axis=0, dtype=np.int64))
-    # The width is that of ``_width`` for 0 to ``last``, in integers: the smallest power of two that
-    # is at least ``needed``.
+    # The width of a bin is what ``_width`` returns for distances of 0 to ``last``. Here it is found
+    # in integers: the smallest power of two that is at least ``needed``.
     needed = math.ceil(last / (MAX_BINS - 1))
     exponent = max(needed - 1, 0).bit_length()
     if exponent:
@@ -196,11 +220,11 @@ def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
 
 
 def make_histogram(traversal: Traversal) -> Histogram | None:
-    """Count the reached vertices by distance; None if there is none.
+    """Return a histogram of the distances of the reached vertices; None if none is reached.
 
-    ``width`` is a power of two (at least 1 for hops). Bin i of ``counts``, of which there are at
-    most ``MAX_BINS``, holds distances from ``(first + i) * width`` to below ``(first + i + 1) *
-    width``.
+    ``traversal`` is already cut at the limit and the targets. The ``width`` of the bins is a power
+    of two (at least 1 for hops). Bin i of ``counts``, of which there are at most ``MAX_BINS``,
+    holds distances from ``(first + i) * width`` to below ``(first + i + 1) * width``.
     """
     counts_hops = traversal.algorithm == "bfs"
     distance = traversal.distance
@@ -211,11 +235,12 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
         return None
 
     # The smallest and the largest distance of a reached vertex.
-    if counts_hops:  # as unsigned numbers, those of the unreached are the largest
+    if counts_hops:  # unreached is -1, which as an unsigned number is larger than all hops
         low = distance.view(f"u{distance.itemsize}").min()
         high = distance.max()
     else:
         low = distance.min()
+        # Unreached is inf, which must not count as the largest.
         high = xp.where(distance == np.inf, -np.inf, distance).max()
     low = float(low)
     high = float(high)
@@ -226,7 +251,8 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
     first = math.floor(low / width)
     n_bins = math.floor(high / width) - first + 1
     if not counts_hops:
-        # Multiplication is exact, because the width is a power of two.
+        # ``count_bins`` multiplies by the inverse, which is exact, as the width is a power of two.
+        # It takes several sources at once, here one.
         inverse = np.array([1.0 / width])
         (counts,) = count_bins(distance[None], None, inverse, np.array([first]), n_bins)
     else:
@@ -240,9 +266,10 @@ def make_histogram(traversal: Traversal) -> Histogram | None:
 
 def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> Histogram | None:
     """Return the sum of what ``make_histogram`` returns for each source, from the distances of its
-    rows.
+    rows; None without rows.
 
-    ``values``: distances of all rows, one source after the other. ``sizes``: rows per source.
+    ``algorithm``: "bfs" (hops) or "sssp". ``values``: distances of all rows, one source after the
+    other, none of them unreached. ``sizes``: number of rows of each source, of shape (sources,).
     """
     if not values.size:
         return None
@@ -257,10 +284,11 @@ def histogram_of_rows(algorithm: str, values: np.ndarray, sizes: np.ndarray) -> 
 
 def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histogram | None:
     """Return the sum of what ``make_histogram`` returns for the weighted distances from each
-    source, in one pass over all.
+    source, in one pass over all; None if no vertex is reached.
 
-    ``distance`` has shape (k, n_vertices); ``stats`` are the ``DistanceStats`` of the same
-    distances within the same limit.
+    ``distance`` has shape (k, n_vertices). ``limit`` is the largest distance that counts, None for
+    no limit. ``stats`` are the ``DistanceStats`` of the same distances within the same limit, with
+    the smallest and the largest distance of each source.
     """
     reaches_any = stats.reached > 0  # per source
     if not reaches_any.any():
@@ -274,13 +302,16 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
 
 
 def sum_histograms(*histograms: Histogram | None) -> Histogram | None:
-    """Add histograms, in bins as wide as the widest ones, or wider if ``MAX_BINS`` would be
-    exceeded. Return None if there is none.
+    """Return the sum of histograms; None stands for an empty one, and is returned without others.
+
+    The bins of the sum are as wide as the widest ones, or wider if there would be more than
+    ``MAX_BINS``.
     """
     summands = [histogram for histogram in histograms if histogram]
     if len(summands) < 2:
         return summands[0] if summands else None
 
+    # Find the smallest width, of at least the widest bins, with which all fit into ``MAX_BINS``.
     width = max(histogram["width"] for histogram in summands)
     while True:
         places = [_place_in_bins(histogram, width) for histogram in summands]
@@ -297,6 +328,7 @@ def sum_histograms(*histograms: Histogram | None) -> Histogram | None:
         if place.ratio == 1:
             bins[begin : begin + len(counts)] += counts
             continue
+        # Bin ``ratio * j + i`` of the narrow ones is in bin j of the wide ones.
         for i, count in enumerate(counts, place.skipped):
             bins[begin + i // place.ratio] += count
     return {"width": width, "first": first, "counts": bins.tolist()}
@@ -305,15 +337,16 @@ def sum_histograms(*histograms: Histogram | None) -> Histogram | None:
 class _Place(NamedTuple):
     """Where a histogram lies among bins that are as wide as its own, or wider."""
 
-    ratio: int  # how many of its bins form one of the wider ones
-    first: int  # the wider bin of its first bin
-    last: int
-    skipped: int  # how many bins as narrow as its own are before it in the first
+    ratio: int  # how many of its bins form one of the wider ones, a power of two
+    first: int  # number of the wider bin that holds its first bin
+    last: int  # number of the wider bin that holds its last bin
+    skipped: int  # how many narrow bins of the wider bin ``first`` are before its first bin
 
 
 def _place_in_bins(histogram: Histogram, width: float) -> _Place:
-    """Find the place of a histogram among bins of a width."""
-    # the quotient of two powers of two may exceed 64 bits
+    """Return the place of a histogram among bins of a ``width`` that is at least its own."""
+    # Both widths are powers of two. Their quotient is computed from the exponents, as an integer of
+    # Python, because it may exceed 64 bits.
     ratio = 1 << (math.frexp(width)[1] - math.frexp(histogram["width"])[1])
     first, skipped = divmod(histogram["first"], ratio)
     last = first + (skipped + len(histogram["counts"]) - 1) // ratio
@@ -323,8 +356,9 @@ def _place_in_bins(histogram: Histogram, width: float) -> _Place:
 def _common_scale(low: np.ndarray, high: np.ndarray, least: float) -> tuple[float, int, int]:
     """Return width, number of the first bin, and number of bins of the sum of histograms.
 
-    ``low`` and ``high``: float64 arrays of the smallest and the largest distance of each histogram.
-    ``least``: the smallest width.
+    ``low`` and ``high``: float64 arrays of the smallest and the largest distance of each histogram,
+    of the same shape. ``least``: the smallest width that is allowed, 1 for hops, else 0. The result
+    is what ``sum_histograms`` would find, without making the summands.
     """
     # Bins of the sum are as wide as the widest ones: those of the widest range, or of the largest
     # distance that a histogram has alone. See ``_width``, also for the division before the
@@ -344,13 +378,14 @@ def _common_scale(low: np.ndarray, high: np.ndarray, least: float) -> tuple[floa
 
 
 def _width(low: float, high: float, least: float) -> float:
-    """Return the smallest power of two, at least ``least``, with which ``low`` to ``high`` fits
-    into ``MAX_BINS`` bins.
+    """Return the smallest power of two, at least ``least``, with which distances from ``low`` to
+    ``high`` fit into ``MAX_BINS`` bins.
     """
     if low == high:
-        # so that the number of the bin is an integer of float64
+        # Any width fits. It is at least the spacing of floats at ``low``, so that the number of the
+        # bin is an integer that float64 holds exactly.
         return max(least, 1.0, math.ulp(low))
-    # One bin less, because the range may begin within a bin. Divided first, because the difference
-    # may overflow.
+    # One bin less, because the range may begin within a bin. Each end is divided first, because the
+    # difference of the ends may overflow. The clamp keeps the logarithm finite.
     share = max(high / (MAX_BINS - 1) - low / (MAX_BINS - 1), sys.float_info.min)
     return max(least, 2.0 ** math.ceil(math.log2(share)))

@@ -49,7 +49,7 @@ Value = TypeVar("Value")
 
 
 class Recent:
-    """Keeps the results of the last few different calls. Threads may share it."""
+    """A cache of the results of the last ``size`` different keys. Threads may share it."""
 
     def __init__(self, size: int):
         self._size = size  # number of results
@@ -57,7 +57,10 @@ class Recent:
         self._values: OrderedDict[Hashable, Any] = OrderedDict()  # the last used one at the end
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value for a key, made if it is not there; two threads may make the same one."""
+        """Return the value for a key; call ``make`` for it if it is not there.
+
+        ``make`` runs without the lock, so two threads may make the same value.
+        """
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -75,8 +78,8 @@ class Recent:
             self._values.clear()
 
 
-# Pages of columns that hold the same arrays again. With them it keeps the arrays, over all
-# vertices, whose memory must not be used again while their address is a key.
+# Pages of columns that hold the same arrays again. The cache also keeps these arrays, which cover
+# all vertices: their memory must not get other content while its address is a key.
 _REPEATED = Recent(2)
 _RUNS = Recent(16)  # pages of columns that repeat each value, by how often
 
@@ -88,17 +91,19 @@ def release_encoded_columns() -> None:
 
 
 class Place(NamedTuple):
-    """Where a data page is: struct ``PageLocation``; the offset counts from the first page of the
-    column.
-    """
+    """Where a data page is, as in Parquet's struct ``PageLocation``."""
 
-    offset: int
-    size: int  # with the header of the page
+    offset: int  # in bytes, from the first page of the column
+    size: int  # in bytes, with the header of the page
     first_row: int  # its number in the row group
 
 
 class ColumnChunk(NamedTuple):
-    """One column of a row group."""
+    """One encoded column of a row group.
+
+    A ``Struct`` is a struct of Parquet's footer, in Thrift: a dict from field number to a pair of
+    type and value.
+    """
 
     pages: tuple[Any, ...]  # bytes or buffers of pyarrow, which are written one after the other
     metadata: Struct  # struct ``ColumnMetaData``; its offsets count from the first page
@@ -112,7 +117,7 @@ class EncodedGroup(NamedTuple):
 
     chunks: list[ColumnChunk]  # one per column, in the order of the schema
     order: list[int]  # positions of the columns by which the rows ascend; empty if they do not
-    rows: int
+    rows: int  # number of rows
 
 
 class Encoders(Protocol):
@@ -144,19 +149,21 @@ class Encoding(NamedTuple):
     """How columns are encoded: options of ``pyarrow.parquet.ParquetWriter``, and names of columns."""
 
     options: dict[str, Any]  # options of all columns
-    # Columns with a dictionary, with encoded differences, and columns of which a row group often
-    # holds the same arrays as the one before.
-    dictionary: tuple[str, ...] = ()
-    differences: tuple[str, ...] = ()
+    dictionary: tuple[str, ...] = ()  # columns that are encoded with a dictionary
+    differences: tuple[str, ...] = ()  # columns of integers whose differences are encoded
+    # Columns of which a row group often holds the same arrays as the one before, so that their
+    # encoded pages are kept and reused.
     repeated: tuple[str, ...] = ()
     order: tuple[str, ...] = ()  # columns by which rows ascend if they ascend by the first
 
     def key(self, name: str) -> Hashable:
-        """Return what tells apart the pages of one column in different encodings."""
+        """Return a key of the encoding of one column, by which pages are kept."""
         return (tuple(self.options.items()), name in self.dictionary, name in self.differences)
 
     def writer_options(self, name: str, is_stated: bool = True) -> dict[str, Any]:
-        """Return the options of pyarrow's writer for one column, with statistics or without."""
+        """Return the options of pyarrow's writer for the column ``name``; ``is_stated`` says
+        whether its pages get statistics.
+        """
         return {
             **self.options,
             "store_schema": False,
@@ -170,10 +177,22 @@ class Encoding(NamedTuple):
 class RowGroupWriter:
     """Writes a Parquet file, one row group per call of ``write``.
 
-    ``file``: only its ``write`` is called, by the thread that calls this writer. ``schema``: of the
-    file, with its metadata. ``encoding``: how its columns are encoded. ``encoders``: encode the row
-    groups; the file is the same whichever they are. ``rows_per_group``: the least number of rows of
-    a row group that is not the last.
+    Parameters
+    ----------
+    file : file object
+        Only its ``write`` is called, by the thread that calls this writer.
+    schema : pyarrow.Schema
+        Of the file, with its metadata.
+    encoding : Encoding
+        How its columns are encoded.
+    encoders : Encoders
+        Encode the row groups, in this thread or in others; the file is the same in either case.
+
+    Attributes
+    ----------
+    rows_per_group : int
+        Number of rows that take about ``GROUP_BYTES`` before encoding. The caller fills each row
+        group but the last with at least as many.
     """
 
     def __init__(
@@ -183,7 +202,7 @@ class RowGroupWriter:
         self._file = file
         self._schema = schema
         self._encoding = encoding
-        row_bytes = 0
+        row_bytes = 0  # of a row before encoding, about
         for field in schema:
             if pa.types.is_integer(field.type) or pa.types.is_floating(field.type):
                 row_bytes += field.type.bit_width // 8
@@ -191,11 +210,11 @@ class RowGroupWriter:
                 row_bytes += _TEXT_BYTES
         self.rows_per_group = GROUP_BYTES // row_bytes
         self._groups: list[Struct] = []  # structs ``RowGroup`` of the footer
-        # of each column of each group: its struct ``ColumnChunk``, and the structs ``OffsetIndex``
-        # and ``ColumnIndex``, encoded
+        # For each column of each group: its struct ``ColumnChunk``, and the structs ``OffsetIndex``
+        # and ``ColumnIndex``, encoded.
         self._indexes: list[tuple[Struct, tuple[bytes, bytes]]] = []
-        self._rows = 0
-        self._position = 0  # in the file
+        self._rows = 0  # number of rows written so far
+        self._position = 0  # number of bytes written so far
         self._put(_MAGIC)
 
     def write(self, table: pa.Table) -> None:
@@ -214,27 +233,32 @@ class RowGroupWriter:
                 self._add(group)
 
     def _put(self, data: Any) -> None:
-        """Write bytes, and count them."""
+        """Write bytes (or a buffer of pyarrow), and count them."""
         self._file.write(data)
         self._position += len(data)
 
     def _encode(self, table: pa.Table) -> EncodedGroup:
-        """Encode a row group; in any thread."""
+        """Return ``table`` as an encoded row group; any thread may call this."""
         chunks = [encoded_column(table[f.name], f, self._encoding) for f in self._schema]
         return EncodedGroup(chunks, self._find_order(table), len(table))
 
     def _find_order(self, table: pa.Table) -> list[int]:
-        """Return the positions of the columns by which the rows ascend."""
+        """Return the positions of the columns by which the rows ascend; none if they do not.
+
+        Only the first column is checked: the order of the others follows from how rows are made.
+        """
         names = [name for name in self._encoding.order if name in table.schema.names]
         if names and _ascends(table[names[0]]):
             return [table.schema.get_field_index(name) for name in names]
         return []
 
     def _add(self, group: EncodedGroup) -> None:
-        """Write an encoded row group, and enter its positions into footer and index."""
+        """Write the pages of an encoded row group, and prepare its entries of the footer and of the
+        page index, with its positions in this file.
+        """
         begin = self._position
         entries = []
-        uncompressed = 0
+        uncompressed = 0  # bytes of the row group before compression
         for chunk in group.chunks:
             # Positions of a chunk count from its first page, and those of the footer from the begin
             # of the file.
@@ -297,10 +321,10 @@ class RowGroupWriter:
 
 
 def _ascends(column: pa.ChunkedArray) -> bool:
-    """Whether no value is null or less than the one before.
+    """Whether no value of a column is null or less than the one before.
 
-    Of a dictionary array, whose runs are sources, each run must have a larger value than the one
-    before.
+    A dictionary array has one run of rows per source. There each run must have a larger value than
+    the one before.
     """
     is_in_order = pc.less_equal
     if pa.types.is_dictionary(column.type):
@@ -313,10 +337,17 @@ def _ascends(column: pa.ChunkedArray) -> bool:
 
 
 def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding) -> ColumnChunk:
-    """Encode a column of a row group.
+    """Return a column of a row group, encoded; reuse pages that were encoded before where possible.
 
-    ``column``: its chunks may be dictionary arrays that repeat each value, one after the other.
-    ``field``: name and type of the values.
+    Parameters
+    ----------
+    column : pyarrow.ChunkedArray
+        The values. Its chunks may be dictionary arrays, in which the rows of each value are
+        adjacent, in the order of the dictionary.
+    field : pyarrow.Field
+        Name and type of the values.
+    encoding : Encoding
+        How the columns of the file are encoded.
     """
     if pa.types.is_dictionary(column.type):
         if field.name not in encoding.dictionary:
@@ -335,8 +366,9 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
     if field.name not in encoding.repeated:
         return _encode_by_pyarrow(column, field, options)
 
-    # Pages are found by the addresses of the arrays, and by which slices of them the column has.
-    # The column is kept with its pages, so that no other array gets its addresses.
+    # Kept pages are found by the addresses of the arrays, and by which slices of them the column
+    # has. The column itself is kept, too, so that its memory is not freed, and no other array gets
+    # its addresses.
     addresses = tuple(
         tuple(buffer.address if buffer else 0 for buffer in chunk.buffers())
         for chunk in column.chunks
@@ -361,7 +393,8 @@ def _find_runs(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
 
 
 def _encode_by_pyarrow(column: Any, field: pa.Field, options: dict[str, Any]) -> ColumnChunk:
-    """Encode a column, as a file in memory with one row group of this column.
+    """Encode a column by pyarrow: write a file in memory with one row group of this column, and
+    take pages, metadata and indexes out of it.
 
     ``column``: an array of Arrow, chunked or not. ``field``: its name and type. ``options``: those
     of pyarrow's writer, as ``Encoding.writer_options`` returns them.
@@ -401,12 +434,13 @@ def _encode_by_pyarrow(column: Any, field: pa.Field, options: dict[str, Any]) ->
 
 
 class _Runs(NamedTuple):
-    """Data pages of values that repeat, as a column chunk without its dictionary page; and a column
-    of such values.
+    """The data pages of a column that repeats values, without its dictionary page.
+
+    They hold positions in the dictionary, so they serve any values with the same numbers of rows.
     """
 
     pages: Any  # a buffer of pyarrow with all data pages, one behind the other
-    metadata: Struct  # struct ``ColumnMetaData`` of the positions in the dictionary
+    metadata: Struct  # struct ``ColumnMetaData`` of the column from which the pages were taken
     places: list[Place]  # of the pages; offsets count from the first of them
     n_bytes: int  # size of the pages without compression
     example: ColumnChunk  # a column of the type, with statistics, of the values that came first
@@ -417,8 +451,9 @@ def _encode_runs(
 ) -> ColumnChunk:
     """Encode a column that repeats each of several distinct values, by a dictionary.
 
-    Data pages hold positions in the dictionary, so those of other values with as many rows serve
-    again. ``sizes``: rows of each value.
+    ``values`` are the distinct values, in order, and ``sizes`` the number of rows of each. The data
+    pages hold positions in the dictionary. They are the same for other values with the same
+    ``sizes``, so they are kept, and only the dictionary page is encoded again.
     """
     options = encoding.writer_options(field.name)
 
@@ -438,6 +473,7 @@ def _encode_runs(
         page, n_bytes = _dictionary_page(once)
         metadata = dict(once.metadata)
 
+    # ``page`` is the dictionary page, of ``n_bytes`` without compression.
     # The chunk is the dictionary page, with the statistics of its values, and then the data pages.
     metadata |= {
         parquet.N_VALUES: runs.metadata[parquet.N_VALUES],
@@ -462,10 +498,10 @@ def _encode_runs(
 
 
 def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place]) -> bytes:
-    """Return the struct ``ColumnIndex`` of a column that repeats each of several values; empty if
-    one is too long.
+    """Return the struct ``ColumnIndex`` of a column that repeats each of several values, encoded.
 
-    ``sizes``: rows of each value. ``places``: of the data pages.
+    It has the bounds of each page, by which readers skip pages. It is empty if a bound is too long
+    to be stated. ``sizes``: number of rows of each value. ``places``: of the data pages.
     """
     # A page has the values from the one that its first row is of to that of its last row.
     ends = np.cumsum(sizes)
@@ -492,7 +528,7 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
 
 
 def _encode_bound(value: Any, kind: pa.DataType) -> bytes:
-    """Encode a smallest or largest value, an integer or a text."""
+    """Return a smallest or largest value, an integer or a text, as the bytes of a Parquet bound."""
     if not pa.types.is_integer(kind):
         return value.encode()
     width = max(kind.bit_width, 32) // 8  # narrower integers take 32 bits in a page
@@ -503,9 +539,11 @@ def _write_dictionary(
     values: pa.Array, example: ColumnChunk, encoding: Encoding
 ) -> tuple[bytes, int, Struct]:
     """Return the dictionary page of integers, its size without compression, and the column's
-    statistics.
+    statistics, as an entry of ``ColumnMetaData``.
 
-    pyarrow would take longer to open a file than to encode it, and would hold the interpreter lock.
+    ``example`` is an encoded column of the same type, whose header is reused. The page is not
+    encoded by pyarrow, which would take longer to open a file than to encode it, and would hold the
+    interpreter lock.
     """
     numbers = values.to_numpy()
     data = numbers.tobytes()  # integers are stored as in memory, without an encoding
@@ -533,10 +571,11 @@ def _write_dictionary(
 def _encode_positions(
     sizes: tuple[int, ...], options: dict[str, Any], example: ColumnChunk
 ) -> _Runs:
-    """Encode the positions in a dictionary of a column that repeats each value ``sizes`` times.
+    """Encode the data pages of a column that repeats each value as often as ``sizes`` says.
 
-    Pages have no statistics, which would hold values: ``options`` are those of pyarrow's writer
-    without them. ``example``: a column of such values.
+    ``options`` are those of pyarrow's writer without statistics, because statistics in the pages
+    would hold values, and the pages serve other values, too. ``example`` is an encoded column of
+    the type, which is kept with the pages.
     """
     # A column of these integers has the same positions in its own dictionary.
     (name,) = options["use_dictionary"]

@@ -48,15 +48,16 @@ Ids = list[Any]  # the user's ids: integers, or strings
 class Rows(NamedTuple):
     """The rows of one source or of several, and counts for ``PartStats.add``."""
 
-    answer: Answer
-    counts: tuple[int, int, list[Histogram | None]]  # edges, rounds and histograms
+    answer: Answer  # the rows, with ids and checksums of the sources
+    # Stored edges of reached vertices, largest number of rounds, and histograms of distances.
+    counts: tuple[int, int, list[Histogram | None]]
 
 
 def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
-    """Whether rows are generated in host memory from whole traversals; on a GPU rows of targets are
-    selected there.
+    """Whether rows are generated in host memory from whole traversals.
 
-    Rows of unreached vertices are made as frames are, on the device.
+    Otherwise they are made on the device of the search: rows that include unreached vertices, and
+    on a GPU rows of targets, which are few and are selected there. ``query`` has the targets.
     """
     if question.options.unreached != "omit":
         return False
@@ -65,8 +66,10 @@ def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
 
 def on_host(traversals: Traversals) -> Traversals:
     """Copy traversals to host memory of their own, so that the plan can run again."""
+    # Distances in other forms than one row per source are new arrays of each search, which the
+    # next one does not overwrite.
     if not is_rows(traversals.distance):
-        return traversals  # a search writes no array of an earlier one
+        return traversals
     return replace(
         traversals,
         distance=_copy_to_host(traversals.distance),
@@ -75,8 +78,9 @@ def on_host(traversals: Traversals) -> Traversals:
 
 
 def _copy_to_host(array: Any) -> Any:
-    """Return a copy of an array of shape (sources, vertices) in host memory that a pool lends; None
-    of None.
+    """Return a copy of an array of shape (sources, vertices) in host memory that a pool lends.
+
+    ``array`` is on either device. None is returned for None.
     """
     if array is None:
         return None
@@ -98,15 +102,15 @@ def _copy_to_host(array: Any) -> Any:
 class SourceRows(NamedTuple):
     """The rows of one source."""
 
-    table: pa.Table
-    columns: dict[str, Column]  # without the source
-    edges: int | None = None  # stored ones of the vertices, if these are known
+    table: pa.Table  # all columns, as they are written
+    columns: dict[str, Column]  # the columns for checksums, without the source
+    edges: int | None = None  # stored edges of the vertices of the rows; None if not counted
 
 
 class HostRows:
-    """Makes the rows of a source from its distances in host memory, by the way in which a kind is
-    written.
+    """Makes the rows of a source from its distances in host memory.
 
+    Each subclass makes one layout of rows, which ``ResultKind.written_as`` names in ``HOST_ROWS``.
     ``graph`` may be on either device.
     """
 
@@ -117,8 +121,9 @@ class HostRows:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph in host memory; a copy from a GPU, which lacks the edges, is made at the first
-        use.
+        """The graph in host memory. Of a graph on a GPU it is a copy, made at the first use.
+
+        The copy has offsets and ids, which rows need, but neither edges nor weights.
         """
         graph = self._graph
         if graph.device == "cpu":
@@ -137,7 +142,11 @@ class HostRows:
         )
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:
-        """Return the rows of one source, whose distances within limit and targets are ``written``."""
+        """Return the rows of one source.
+
+        ``asked``: the question, with the graph in host memory. ``written``: the traversal, cut at
+        the limit and the targets.
+        """
         raise NotImplementedError
 
 
@@ -152,7 +161,10 @@ class ListRows(HostRows):
         self._is_signed = graph.weights is not None and graph.has_negative_weights
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:  # noqa: ARG002
-        """Return a row with the id of the source and the list of its distances."""
+        """Return one row, with the id of the source and the list of its distances.
+
+        The metadata of the table state the distance of unreached vertices.
+        """
         distance = written.distance
         unreached = unreached_in_file(
             is_hops(distance.dtype), self._graph.returns_integers, self._is_signed
@@ -169,12 +181,14 @@ class VertexRows(HostRows):
 
     def __init__(self, graph: Graph):
         super().__init__(graph)
-        self._zeros: pa.Array | None = None  # positions in a dictionary of one id
-        # the vertices that the last source reached, and their stored edges
+        # Zeros, which are the positions in a dictionary of one id; None until they are needed.
+        self._zeros: pa.Array | None = None
+        # The vertices that the last source reached, and the number of their stored edges.
         self._last: tuple[Selection | None, int] = (None, 0)
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:
-        """Return a row per reached vertex."""
+        """Return a row per reached vertex, with its distance or the other columns of the kind."""
+        # ``select`` returns ``last`` itself if this source reaches the same vertices.
         last, n_edges = self._last
         selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
         if selection is not last:
@@ -188,8 +202,9 @@ class VertexRows(HostRows):
         return SourceRows(pa.table(arrays), columns, n_edges)
 
     def _source_column(self, source: int, size: int) -> pa.DictionaryArray:
-        """Return a column that repeats a source's id, as a dictionary array;
-        ``part_file.expand_sources`` expands it.
+        """Return a column that repeats the id of a source ``size`` times, as a dictionary array.
+
+        Its dictionary has the one id, so that the file can encode it without a pass over the rows.
         """
         graph = self.graph
         if self._zeros is None or len(self._zeros) < size:
@@ -215,11 +230,22 @@ def make_rows(
     traversals: Traversals,
     host_rows: HostRows | None = None,
 ) -> Iterator[Rows]:
-    """Yield the rows of each source of a group, in order. The result must have rows per source, not
-    sums over all of them.
+    """Yield the rows of each source of a group, in order.
 
-    ``traversals`` may be the result of ``on_host``, if ``is_made_on_host``. ``host_rows``: one of
-    the graph, used again from group to group.
+    The result must have rows per source, not sums over all of them.
+
+    Parameters
+    ----------
+    question : Question
+        Says which rows are asked for.
+    graph : Graph
+        In the direction of the question, on either device.
+    query : Query
+        What the searches have computed.
+    traversals : Traversals
+        Results of a group of sources; a copy from ``on_host``, if ``is_made_on_host``, or not.
+    host_rows : HostRows, optional
+        Made for the graph by an earlier call, so that its columns are reused; else a new one.
     """
     asked = question.asked(graph, query)
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
@@ -234,13 +260,15 @@ def make_rows(
 
 
 def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
-    """Return the rows of all sources of a part together, which are in the name of the first one.
+    """Return the sums over all sources of a part, as rows that count as those of the first source.
 
-    ``loads``: their sums. ``sources``: vertex numbers.
+    There is a row per edge, vertex or pair (cell) whose sum is not 0. ``loads``: the sums.
+    ``sources``: vertex numbers of the sources that are in the sums.
     """
     sums = loads.sums
-    cells = sums.nonzero()
-    low = sums.low[cells].view(np.int64)  # the halves of sums of 128 bits
+    cells = sums.nonzero()  # numbers of the cells with a sum other than 0
+    # Sums are integers of 128 bits, in units of a power of two. A file has their two halves.
+    low = sums.low[cells].view(np.int64)
     high = sums.high[cells]
     values = (cells, low, high, np.full(cells.size, sums.exponent))
     columns = {name: Column(value) for name, value in zip(CELL_COLUMNS, values, strict=True)}
@@ -251,10 +279,11 @@ def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
 
 
 def warm_up(question: Question, dtype: np.dtype | str, integers: bool = False) -> None:
-    """Generate rows of a graph of one vertex, to load their code: the first Numba function takes a
-    second.
+    """Generate rows of a graph of one vertex, to load the compiled code that makes rows.
 
-    ``dtype``: that of distances, for which code is loaded. ``integers``: whether they are integers.
+    Loading the first Numba function takes a second. ``dtype`` is the type of distances that the
+    code is loaded for. ``integers`` says whether weights are integers, also where ``dtype`` is a
+    type of floats.
     """
     is_weighted = question.algorithm == "sssp"
     graph = Graph(
@@ -280,18 +309,24 @@ def warm_up(question: Question, dtype: np.dtype | str, integers: bool = False) -
 
 
 def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -> Iterator[Rows]:
-    """Yield the rows of each source, from distances in host memory."""
+    """Yield the rows of each source, from distances in host memory.
+
+    ``traversals`` have a row of distances per source. They may belong to a plan, so each is copied.
+    """
     query = asked.query
     asked = replace(asked, graph=host_rows.graph)
     for i in range(len(traversals)):
         traversal = _copy_traversal(traversals, i, host_rows.widens)
-        # A cut drops all predecessors, and those of the vertices that are left are as they were.
+        # ``cut`` drops the predecessors. Those of the vertices that are left have not changed, so
+        # they are put back.
         written = traversal.cut(query.limit, query.targets)
         table, columns, n_edges = host_rows.make(
             asked, replace(written, predecessor=traversal.predecessor)
         )
 
-        # The array of a search has two numbers of each closed vertex; rows have one.
+        # With closed vertices (at which paths end, but through which none leads), the array of a
+        # search has two entries for each of them, and rows have one. Then the checksum is computed
+        # from the rows, not from the array.
         is_row_of_each = asked.graph.closed is None
         if "distance" in asked.kind.columns and is_row_of_each:  # from the array, in one pass
             total = checksum(written, asked.graph.returns_integers)
@@ -306,8 +341,9 @@ def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -
 
 
 def _make_vertex_rows(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
-    """Yield a row per vertex or target, as frames have it; also of those without a path, if the
-    question says so.
+    """Yield a row per reached vertex or target, made on the device of the traversals.
+
+    Vertices without a path have a row, too, if the question says so.
     """
     graph = asked.graph
     query = asked.query
@@ -322,10 +358,10 @@ def _make_vertex_rows(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
 
 
 def _copy_traversal(traversals: Traversals, i: int, widens: bool) -> Traversal:
-    """Return the traversal at a position, with distances in memory of their own, because rows
+    """Return the traversal at position ``i``, with distances in memory of their own, because rows
     outlive the plan's next run.
 
-    Hops are int32, or int16 if they fit and ``widens`` is false.
+    Hops become int32. If ``widens`` is False, hops that the search has as int16 stay so.
     """
     rows = traversals.distance
     dtype = rows.dtype
@@ -345,8 +381,10 @@ def _copy_traversal(traversals: Traversals, i: int, widens: bool) -> Traversal:
 
 
 def _make_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
-    """Yield records of a bounded number of sources at a time; statistics read what the records
-    read.
+    """Yield the rows of results that have records per source, such as summaries or pairs.
+
+    The sources of the group are taken a bounded number at a time, so that about
+    ``ROWS_PER_GROUP`` rows are held. Each step yields the rows of its sources in one table.
     """
     graph = asked.graph
     query = asked.query
@@ -358,14 +396,15 @@ def _make_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
         if step < len(traversals):
             group = cast(Traversals, traversals[begin : begin + step])
 
-        # If records are made of level counts, statistics get these meanwhile.
+        # If records are made of level counts, ``stats.add_levels`` gets these while the records
+        # are made, and nothing is computed twice.
         stats = GroupStats()
         records = records_of_group(asked, group, stats.add_levels)
         source = np.repeat(group.sources, records.sizes)
         columns = columns_of_records(asked, source, records.values)
         if asked.kind.counts_rows:
             stats.add_rows(graph, query, group, columns["distance"], records.sizes)
-        elif not stats.edges:
+        elif not stats.edges:  # ``add_levels`` was not called
             stats.add_group(graph, query, group)
 
         table = arrow_table(columns)

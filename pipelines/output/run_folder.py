@@ -49,7 +49,8 @@ SUCCESS = "_SUCCESS"
 LOCK = "_lock"
 GRAPH = "_graph"
 REPORT = "_report.html"
-# Names in the folder:
+# Names in the folder of a run: what it writes at its end, copies of its graph, temporary files of
+# workers and of drivers, and folders of Delta Lake and Iceberg.
 _TABLE = re.compile(r"_(vertices|cells|loads|pairs|sources|points|hulls)\.pq")
 _WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
 _GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
@@ -80,10 +81,11 @@ class ChangedFolderError(KeplerError):
 
 @contextlib.contextmanager
 def writing_to(folder: Path | Store) -> Iterator[None]:
-    """Raise OutputError in place of an OSError: a file of a run cannot be written, usually because
-    the disk is full.
+    """Within the block, raise OutputError in place of an OSError: a file of a run cannot be
+    written, usually because the disk is full.
 
-    Raises ChangedFolderError, too: another process has deleted what was just there.
+    ``folder`` is what messages name. In place of a FileNotFoundError it raises ChangedFolderError:
+    another process has deleted what was just there.
     """
     try:
         yield
@@ -106,6 +108,9 @@ def writing_to(folder: Path | Store) -> Iterator[None]:
 def compute_digest(fingerprint: str, parts: Sequence[PartEntry], result: str = "distances") -> str:
     """Return one checksum of all results; it does not depend on batches, their order, workers or
     device.
+
+    ``fingerprint``: that of the graph, whose first 16 digits begin the text. ``parts``: all parts.
+    Their checksums are added, which makes the other 16 digits. ``result``: name of the result kind.
     """
     modulus = 2**64
     if OUTPUT_SCHEMAS[result].adds_up:
@@ -117,10 +122,25 @@ def compute_digest(fingerprint: str, parts: Sequence[PartEntry], result: str = "
 def check_folder(
     store: Store, resume: bool, shared: bool = False, log: CommitLog | None = None
 ) -> Manifest | None:
-    """Return the manifest of the run to resume, or None if there is none yet; creates nothing.
+    """Return the manifest of the run to resume, or None if there is none yet; create nothing.
 
-    With ``shared`` the folder may also be new: whichever process comes first begins the run. Raises
-    OutputError: the folder holds files that this run must not modify.
+    Parameters
+    ----------
+    store : Store
+        The output folder.
+    resume : bool
+        Whether the run goes on with one that is there. Otherwise, unless ``shared``, the folder
+        must be new or empty.
+    shared : bool
+        Whether several processes share the run. Then the folder may be new or hold a run:
+        whichever process comes first begins the run.
+    log : CommitLog, optional
+        Log of the run, which reads the record of its shard here.
+
+    Raises
+    ------
+    OutputError
+        The folder holds files that this run must not modify, or cannot be read.
     """
     try:
         # Where all writers share a run that has begun, finish lists its parts, which may be many.
@@ -165,6 +185,7 @@ def check_folder(
         ) from None
 
 
+# Messages about a run in a folder that should be new, by whether it is finished.
 _STANDS_THERE = {
     True: (
         "the folder holds a finished run; take a new folder, or --resume to "
@@ -178,8 +199,9 @@ _STANDS_THERE = {
 
 
 def refuse_others_files(store: Store, names: Iterable[str]) -> None:
-    """Raise OutputError for a file that this job has not written, even if it has the name of one of
-    its files.
+    """Raise OutputError if one of ``names`` in the folder is no file or folder of this job.
+
+    Also refused are links, FIFOs and the like under the name of one of its files.
     """
     for name in names:
         if not _OURS.fullmatch(name):
@@ -202,8 +224,10 @@ def refuse_others_files(store: Store, names: Iterable[str]) -> None:
 
 
 def irregular_fault(store: Store, name: str, expected: str) -> str:
-    """Describe what stands in the place of what is expected, "a folder" or ``""`` for a regular
-    file; ``""`` if that is there. An object store has nothing else.
+    """Describe what is at ``name`` if it is not what is ``expected``; ``""`` if it is.
+
+    ``expected`` is "a folder", or ``""`` for a regular file. An object store has objects alone, so
+    nothing is wrong there.
     """
     if not store.is_local:
         return ""
@@ -214,11 +238,11 @@ def irregular_fault(store: Store, name: str, expected: str) -> str:
 
 
 def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
-    """Read the manifest of a run; of one that is not finished, with its commits, unless the log has
-    the record of a shard.
+    """Read the manifest of a run; add what the commits say if the run is not finished.
 
-    Raises OutputError (it cannot be read at all, or has another format) or ValueError (it is
-    damaged, or none of this job).
+    ``log``: the log of the commits; a new one by default. If it has the record of a shard, no
+    commit is read. Raises OutputError (the manifest cannot be read at all, or has another format)
+    or ValueError (it is damaged, or none of this job).
     """
     data = _get_manifest(store)
     content: Any = read_json(data)
@@ -230,14 +254,15 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
 
     if (store.path / COMMITS).is_symlink():
         raise ValueError(f"{COMMITS} is a symbolic link")
+    # An error here may mean that a process has just completed the run, so it is not raised yet.
     problem: Exception | None = None
     try:
         manifest = with_commits(manifest, (log or CommitLog(store)).read())
     except (OSError, ValueError) as error:
         problem = error
 
-    # If the manifest has changed meanwhile, a process has completed the run, and then deleted the
-    # commits.
+    # If the manifest has changed meanwhile, a process has completed the run, and has deleted the
+    # commits. Then the new manifest is read.
     if _get_manifest(store) != data:
         return read_manifest(store, log)
     if isinstance(problem, OSError):
@@ -293,18 +318,22 @@ def mark_fits(store: Store) -> bool:
 
 
 def is_as_stored(part: PartEntry, versions: Mapping[str, str]) -> bool:
-    """Return whether a part is known to be there as it was put, by the ``Store.versions`` of now."""
+    """Return whether a part is known to be in an object store unchanged since it was put there.
+
+    ``versions``: what ``Store.versions`` returns now. A part or a store without versions gives
+    False: it is not known.
+    """
     version = part.get("stored", {}).get("version")
     return bool(version) and versions.get(part["file"]) == version
 
 
 def tables_in(names: Iterable[str]) -> set[str]:
-    """Return the names of the tables beside the parts."""
+    """Return those of ``names`` that are tables beside the parts, such as ``_vertices.pq``."""
     return {name for name in names if _TABLE.fullmatch(name)}
 
 
 def read_layout(manifest: Manifest) -> Layout:
-    """Return which sources are in which part of a run."""
+    """Return how the sources of a run are divided into parts, and how its parts are named."""
     identity = manifest["identity"]
     partitions = identity.get("partitions", {"": manifest["sources"]})
     sort = identity.get("sort", "source")
@@ -313,10 +342,11 @@ def read_layout(manifest: Manifest) -> Layout:
 
 
 def compute_fingerprint(identity: Identity) -> str:
-    """Return the SHA-256 of everything that determines the content of the parts, but for the
-    sources of a sample.
+    """Return the SHA-256 of everything that determines the content of the parts, except the sources
+    of a sample.
 
-    These are in the footer of each part, and a larger sample keeps the parts of a smaller one.
+    So a run with a larger sample (the identity has a ``seed``) keeps the parts of a smaller one.
+    The footer of each part has its sources.
     """
     facts = {
         key: value for key, value in identity.items() if key != "sources" or "seed" not in identity
@@ -333,10 +363,22 @@ def refuse_another_run(
 ) -> None:
     """Raise OutputError unless the manifest is of the same run.
 
-    With ``sources``, those of a sample, the manifest may be of a run with the first of them.
+    Parameters
+    ----------
+    store : Store
+        The output folder, for messages.
+    manifest : Manifest
+        Of the run that is there.
+    identity : Identity
+        Of this run: everything that determines the content of its parts.
+    is_shard : bool
+        Whether the run is shared by several processes; this decides the message.
+    sources : sequence
+        Ids of the sources of this run, if they are a sample. The run that is there may then have
+        only the first of them.
     """
     before: dict[str, Any] = dict(manifest["identity"])
-    # a key that only one of them has is of an option that only one was given
+    # A key that only one of them has is an option that was given to only one.
     now: dict[str, Any] = dict(identity)
     differing = [key for key in before | now if before.get(key) != now.get(key)]
     if not differing:
@@ -363,8 +405,10 @@ def refuse_another_run(
 def refuse_further_files(
     store: Store, names: Collection[str], layout: Layout, tables: Collection[str]
 ) -> None:
-    """Raise OutputError for a part or a table that a run with this layout and these tables does not
-    have.
+    """Raise OutputError for a part or a table that does not belong to the run.
+
+    ``names``: all names in the folder. ``layout``: which parts the run has. ``tables``: names of
+    the tables that it has.
     """
     for name in sorted(names):
         if part_number(name) is not None and not layout.has(name):
@@ -389,8 +433,9 @@ class OutputFolder:
     """The output folder while a run writes to it. A lock excludes other runs, unless the run is
     shared.
 
-    ``shard``: this process among those that share the run and write to the folder at the same time;
-    None if the run is not shared. ``log``: that of the run, if it has been read already.
+    As a context manager it makes the folder and holds the lock. ``shard``: this process among those
+    that share the run and write to the folder at the same time; None if the run is not shared.
+    ``log``: the log of the run's commits, if it has been read already.
 
     Attributes
     ----------
@@ -428,7 +473,11 @@ class OutputFolder:
         self._commit_again_at = time.monotonic() + self._commit_every * (index + 1) / count
 
     def __enter__(self) -> OutputFolder:
-        """Make the folder, and take its lock unless the run is shared; raises OutputError."""
+        """Make the folder, and take its lock unless the run is shared.
+
+        Raises OutputError: the folder cannot be made, another run holds the lock, or the file
+        system has no locks.
+        """
         is_new = not self.path.exists()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -461,7 +510,7 @@ class OutputFolder:
         for _ in range(_LOCK_TRIES):
             lock = open_lock(self.path / LOCK)
             is_taken = False
-            is_current = False
+            is_current = False  # whether the file that is locked still has the name
             try:
                 is_taken = take_lock(lock)
                 with contextlib.suppress(FileNotFoundError):
@@ -477,14 +526,17 @@ class OutputFolder:
         return False
 
     def __exit__(self, *_: Any) -> None:
-        """Delete what an ended run no longer needs, and release the lock; a shared run has none."""
+        """Delete what an ended run no longer needs, and release the lock.
+
+        A shared run has no lock, and deletes only the graph of this process.
+        """
         status = self.manifest.get("status")
         if self._is_shared:
             if status == "done":
                 shutil.rmtree(self.graph, ignore_errors=True)
             return
         with contextlib.suppress(OSError):
-            # after an interrupt a remote worker may still write its last part
+            # After an interrupt nothing is deleted: a remote worker may still write its last part.
             if status in ("done", "failed"):
                 delete_left(self.path, _LEFT_OF_DONE if status == "done" else LEFT)
         if status == "done":
@@ -501,11 +553,18 @@ class OutputFolder:
     def join(self, before: Manifest | None, may_be_there: bool = True) -> Manifest:
         """Begin a shared run, unless another process has; return its manifest.
 
-        ``before``: the manifest, if another process was seen to have begun the run.
-        ``may_be_there``: whether another process may have begun it meanwhile.
+        Parameters
+        ----------
+        before : Manifest or None
+            The manifest, if another process was seen to have begun the run.
+        may_be_there : bool
+            Whether another process may have begun it meanwhile; False makes that an error.
 
-        Raises OutputError: the manifest that is there cannot be read, or has another format; or the
-        other process has another version, which may write other bytes.
+        Raises
+        ------
+        OutputError
+            The manifest that is there cannot be read, or has another format. Or the other process
+            has other versions of packages, which may write other bytes.
         """
         manifest = before
         if manifest is None:
@@ -535,17 +594,18 @@ class OutputFolder:
         return manifest
 
     def add(self, key: Literal["parts", "failed", "retried"], entry: Any) -> None:
-        """Add an entry to the manifest; ``save`` writes it."""
+        """Add an entry to a list of the manifest, and to the next commit; ``save`` writes it."""
         self.manifest[key].append(entry)
         self._added.setdefault(key, []).append(entry)
 
     def add_seconds(self, seconds: dict[str, float]) -> None:
-        """Add the seconds of this process to those of a shared run."""
+        """Add the seconds of this process, by step, to the next commit of a shared run."""
         self._added["seconds"] = seconds
 
     def count_traffic(self) -> dict[str, int]:
-        """Add to the manifest what this process has asked object stores for since the last time,
-        and return that.
+        """Count the requests of this process to object stores since the last call.
+
+        Add them to the manifest, and return them by kind, with the bytes sent and received.
         """
         counts = TRAFFIC.take()
         if counts:
@@ -554,11 +614,11 @@ class OutputFolder:
         return counts
 
     def save(self, status: Status | None = None) -> None:
-        """Save what was added.
+        """Save what was added since the last call.
 
-        Without a status it is committed, unless the last commit was a moment ago. With one, which
-        is new, the manifest is written. A shared run commits in either case: ``finish`` alone
-        writes its manifest.
+        Without a ``status`` it is committed, unless the last commit was a moment ago. With one,
+        which becomes the status of the run, the whole manifest is written, and the commits are
+        deleted. A shared run commits in either case: ``finish`` alone writes its manifest.
         """
         if status is None and time.monotonic() < self._commit_again_at:
             return
@@ -573,7 +633,7 @@ class OutputFolder:
 
         if status is not None and self._is_shared and self._log is not None:
             # Another process may have completed the run, and deleted the log before this commit.
-            # The run is whole anyway.
+            # The run is whole anyway, so the commit is deleted.
             with contextlib.suppress(OSError):
                 if self.store.has(SUCCESS):
                     self.store.delete(COMMITS)
@@ -581,7 +641,10 @@ class OutputFolder:
         self._commit_again_at = time.monotonic() + self._commit_every
 
     def _commit(self, log: CommitLog) -> None:
-        """Add to the log of the run what was added since the last commit."""
+        """Add to the log of the run what was added since the last commit.
+
+        A shard then replaces its record, unless the log is closed.
+        """
         choice = self.manifest.get("choice")
         added = self._added | {"choice": choice, "traffic": self.count_traffic()}
         if self._shards:
@@ -591,7 +654,10 @@ class OutputFolder:
                 log.put_record(self.done, choice)
 
     def complete(self) -> None:
-        """Write the last manifest and then ``_SUCCESS``."""
+        """Write the last manifest and then ``_SUCCESS``, which holds its SHA-256.
+
+        The mark comes last: a folder that has it has all else.
+        """
         manifest = self.manifest
         manifest["digest"] = compute_digest(
             manifest["graph"]["fingerprint"], manifest["parts"], manifest["result"]
@@ -611,7 +677,7 @@ class OutputFolder:
         return text
 
     def _clear_log(self) -> None:
-        """Delete the commits, which the manifest has now."""
+        """Delete the commits, whose content the manifest has now, and begin an empty log."""
         with writing_to(self.store):
             self.store.delete(COMMITS)
         self._log = CommitLog(self.store)
@@ -621,8 +687,9 @@ class OutputFolder:
         self.manifest["tables"] += [table for table in known if is_whole(self.store, table)]
 
     def list_table(self, name: str, facts: Facts) -> None:
-        """Add a table that is there to the manifest, with what it says of itself; raises
-        OutputError.
+        """Add a table that is in the folder to the manifest, in place of an earlier entry.
+
+        ``facts``: what its metadata say, for the entry. Raises OutputError: it cannot be read.
         """
         with writing_to(self.store):
             size, digest = size_and_digest_in(self.store, name)
@@ -631,10 +698,10 @@ class OutputFolder:
         self.manifest["tables"] = [*others, entry]
 
     def put_table(self, name: str, tables: Iterable[pa.Table]) -> None:
-        """Write tables as one of the folder's files, one after the other, whole or not at all; add
-        it to the manifest.
+        """Write the rows of ``tables``, one after the other, to a Parquet file of the folder, and
+        add it to the manifest.
 
-        Raises OutputError.
+        The file is whole or not there. Raises OutputError.
         """
         with writing_to(self.store), self.store.new_file(name) as file:
             writer: pq.ParquetWriter | None = None
@@ -656,13 +723,16 @@ class OutputFolder:
 
 
 def size_and_digest_in(store: Store, name: str) -> tuple[int, str]:
-    """Return the bytes and the SHA-256 of a file in a store; raises OSError."""
+    """Return size in bytes and SHA-256 of a file in a store; raises OSError.
+
+    From an object store the file is copied to this machine first.
+    """
     with store.local([name]) as folder:
         return size_and_digest(folder / name)
 
 
 def is_whole(store: Store, entry: PartEntry | TableEntry) -> bool:
-    """Return whether a file of a manifest is there unchanged."""
+    """Return whether a file of a manifest is in the store with the size and SHA-256 of its entry."""
     try:
         return size_and_digest_in(store, entry["file"]) == (entry["bytes"], entry["sha256"])
     except OSError:
@@ -691,7 +761,9 @@ def graph_folder(path: Path, shard: Shard | None = None) -> Path:
 
 
 def delete_left(path: Path, names: re.Pattern[str]) -> None:
-    """Delete what killed workers and runs have left in a folder: what has one of the names."""
+    """Delete what killed workers and runs have left in a folder: files and folders whose whole name
+    matches ``names``. A link is deleted, and not what it leads to.
+    """
     for entry in path.iterdir():
         if not names.fullmatch(entry.name):
             continue
@@ -702,11 +774,11 @@ def delete_left(path: Path, names: re.Pattern[str]) -> None:
 
 
 def _to_text(manifest: Manifest) -> bytes:
-    """Return a manifest with an entry per line, and a part per line.
+    """Return a manifest as JSON, with one line per key and one line per part.
 
-    It is always UTF-8, whatever the locale; file names may hold bytes that are not text. With
-    ``indent`` the encoder of ``json`` is not compiled, and takes ten times as long for the ids of
-    many sources.
+    It is always UTF-8, whatever the locale; bytes of file names that are not text are escaped. The
+    lines are joined here, because ``json.dumps`` with ``indent`` does not use its compiled encoder,
+    and takes ten times as long for the ids of many sources.
     """
     values = {key: json.dumps(value) for key, value in manifest.items()}
     parts = ",".join(f"\n  {json.dumps(part)}" for part in manifest["parts"])
@@ -717,7 +789,9 @@ def _to_text(manifest: Manifest) -> bytes:
 
 @contextlib.contextmanager
 def status_on_error(folder: OutputFolder) -> Iterator[None]:
-    """Record in the manifest that a run was interrupted or failed."""
+    """Record in the manifest that the run was interrupted or failed if the block raises; then raise
+    the error again.
+    """
     try:
         yield
     except BaseException as error:

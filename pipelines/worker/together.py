@@ -33,9 +33,16 @@ from .traverse import release_cached_memory
 class _Attempt(NamedTuple):
     """What became of the search: columns of the result, or the reason for which there are none.
 
-    ``columns`` are by name, each with a value per row, and None if the search has failed.
-    ``rounds`` are those of the search. ``reason`` is ``""`` unless it has failed.
-    ``memory_ran_out`` says whether that was for want of memory, so that the search is tried again.
+    Attributes
+    ----------
+    columns : dict of str to Column, or None
+        By name, each with a value per row. None if the search has failed.
+    rounds : int
+        Number of levels (BFS) or rounds (SSSP) of the search.
+    reason : str
+        Class and message of the error by which the search has failed; ``""`` without one.
+    memory_ran_out : bool
+        Whether the search has failed for want of memory, so that it is tried again.
     """
 
     columns: dict[str, Column] | None = None
@@ -45,7 +52,11 @@ class _Attempt(NamedTuple):
 
 
 class TogetherTraverser:
-    """Searches from all sources together; it has the same method as ``BatchTraverser``."""
+    """Searches from all sources together; it has the same method as ``BatchTraverser``.
+
+    ``graph`` has its edges in the direction of the request. ``plan`` is the search, which returns
+    the columns of the result. ``request`` is the question that it answers.
+    """
 
     def __init__(self, graph: Graph, plan: SearchTogether, request: Request):
         self._graph = graph
@@ -61,13 +72,28 @@ class TogetherTraverser:
         *,
         isolate: bool = False,  # noqa: ARG002
     ) -> Iterator[Answer]:
-        """Yield the results of the sources in order; all rows are those of the first one.
+        """Yield one answer with the rows of all sources; yield nothing if the search fails.
 
-        Parameters are those of ``BatchTraverser.answer_batch``. Sources cannot be isolated here, so
-        ``isolate`` has no effect.
+        The answer counts all rows as those of the first source, because the rows of a nearest
+        source or an extreme are not in the order of the sources.
 
-        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot
-        continue (``is_sticky``)).
+        Parameters
+        ----------
+        part : int
+            Number of the part file.
+        sources : sequence of int
+            Vertex numbers of all sources of the run that were not given up.
+        context : BatchContext
+            Records times, counts, and, if the search fails, every source with the reason.
+        isolate : bool
+            Without effect: sources of one search cannot be isolated.
+
+        Raises
+        ------
+        NegativeCycleError
+            A source reaches a negative cycle.
+        Exception
+            A CUDA error after which this process cannot continue (``is_sticky``).
         """
         numbers = np.asarray(sources, np.int64)
         if not numbers.size:  # all sources were given up
@@ -83,15 +109,16 @@ class TogetherTraverser:
             context.failed.extend((int(number), attempt.reason) for number in numbers)
             return
 
-        last_column = list(columns)[-1]  # distances, or eccentricities
+        # The last column has the distances, or the eccentricities, of which statistics are made.
+        last_column = list(columns)[-1]
         distance = to_host(columns[last_column].values)
         histogram = histogram_of_rows(self._plan.algorithm, distance, np.array([distance.size]))
         seconds = context.clock.seconds["traverse"]
         # No source is named as the slowest, since one search serves all.
         context.stats.add([], seconds, self._count_edges(columns), attempt.rounds, [histogram])
 
-        # Each row counts for its source in the checksums; without a column of sources, for the
-        # first.
+        # In the checksums each row counts for its own source. Where the result has no column of
+        # sources, all rows count for the first one.
         table = arrow_table(columns)
         source = np.full(distance.size, numbers[0])
         if "source" in columns:
@@ -101,8 +128,10 @@ class TogetherTraverser:
         yield Answer(get_names(self._graph, numbers), sizes, table, checksums)
 
     def _count_edges(self, columns: dict[str, Column]) -> int:
-        """Return the number of stored edges of the vertices that any source reaches; 0 without
-        sources.
+        """Return the number of stored edges that leave the vertices of the rows.
+
+        These are the vertices that any source reaches. A result without a column of sources, the
+        extremes of a graph, counts 0.
         """
         if "source" not in columns:
             return 0
@@ -112,8 +141,11 @@ class TogetherTraverser:
         return int(self._graph.derived.degrees[vertex].sum())
 
     def _try(self, numbers: np.ndarray, clock: PhaseTimer) -> _Attempt:
-        """Search from all sources; the exception, which keeps arrays alive, is gone when this
-        returns.
+        """Search from all sources, and return what became of it.
+
+        ``numbers`` are the vertex numbers of the sources, int64. ``clock`` times the phases of the
+        search. An exception keeps the arrays of its frames alive. It is dropped when this method
+        returns, so that their memory can be released before the search is tried again.
         """
         request = self._request
         groups = None  # of sources, by their labels

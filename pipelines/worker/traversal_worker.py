@@ -60,12 +60,14 @@ class Work:
     """What every batch of a run shares; small enough to be sent to each worker."""
 
     request: Request  # the question, and how it is answered
-    layout: Layout  # which sources are in which part
-    # Absolute, and the same on every worker.
+    layout: Layout  # how part files are named, sorted and identified
+    # The folder of the stored graph; absolute, and the same on every worker.
     graph_folder: Path
-    output: Path | None  # None for a folder of each worker, which sends its heartbeats as events
+    # The folder that parts are written to. None if driver and workers share none: each worker then
+    # has a scratch folder, and sends its heartbeats as events.
+    output: Path | None
     device: str  # "cpu" or "cuda", to which each worker loads the graph
-    # for the kernels of each worker; 0 takes as many as the worker has threads for tasks
+    # Threads of the kernels of each worker; 0 takes as many as the worker has threads for tasks.
     threads: int
     writers: int = 1  # maximum number of threads per worker that write parts while it traverses
     # Version of this package on the driver, set if workers may have another one; see
@@ -73,15 +75,15 @@ class Work:
     version: str = ""
     # the object store to which parts are moved from ``output``; "" if they stay there
     url: str = ""
-    # The cache in an object store of which each host copies the graph of this origin; "" if all see
-    # ``graph_folder``.
+    # Address of a cache in an object store, from which each host copies the graph; "" if all hosts
+    # see ``graph_folder``. ``origin`` identifies the graph in the cache.
     graph_cache: str = ""
     origin: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What a worker holds once its plugin is set up."""
+    """What a worker holds once it has loaded the graph and planned."""
 
     graph: Graph  # in the direction of its edges
     plan: Plan  # with the strategy of the present task
@@ -92,17 +94,23 @@ class Loaded:
 def plan_with_strategy(graph: Graph, request: Request, strategy: str) -> Plan:
     """Plan with the strategy that the driver names, or choose one here if this worker cannot run
     that strategy.
+
+    ``strategy`` is the name of a strategy, or ``""`` if the driver names none.
     """
     if strategy:
         try:
             return plan_for(graph, replace(request, strategy=strategy))
-        except (InputError, MemoryError):  # another kind of device, or one that holds less
+        # The driver may have another kind of device, or more memory, than this worker.
+        except (InputError, MemoryError):
             release_cached_memory()
     return plan_for(graph, request)
 
 
 def traverser_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
-    """Return the traverser for a plan that ``plan_for`` has made for the same request."""
+    """Return the object that runs a plan, which ``plan_for`` has made for the same request.
+
+    ``graph`` has its edges in their own direction; it is reversed here if the request asks so.
+    """
     graph = graph_in_direction(graph, request.direction)
     if isinstance(plan, SearchTogether):
         return TogetherTraverser(graph, plan, request)
@@ -114,12 +122,21 @@ def traverser_for(graph: Graph, plan: Plan, request: Request) -> Traverser:
 class TraversalWorker:
     """Holds the graph and the plan of one worker.
 
-    ``work``: what every batch of the run shares. ``address``: names the worker in the manifest.
-    ``loaded``: graph, plan, traverser and writers; None before ``load`` or ``hold``, after
-    ``close``, and if loading has failed.
+    ``load`` or ``hold`` is called once. ``answer`` then runs any number of tasks.
+
+    Attributes
+    ----------
+    work : Work
+        What every batch of the run shares.
+    address : str
+        Name of the worker in the manifest.
+    loaded : Loaded or None
+        Graph, plan, traverser and writers. None before ``load`` or ``hold``, after ``close``, and
+        if loading has failed.
     """
 
-    _lock: threading.Lock  # created in the worker, because a lock cannot be pickled
+    # Held while the plan is used. Created in the worker, because a lock cannot be pickled.
+    _lock: threading.Lock
 
     def __init__(self, work: Work, address: str = ""):
         self.work = work
@@ -139,11 +156,17 @@ class TraversalWorker:
         return open_store(self.work.url or self.work.output, self.work.output)
 
     def make_heartbeat(self, path: Path, isolate: bool) -> Heartbeat:  # noqa: ARG002
-        """Return the heartbeat of a task."""
+        """Return the heartbeat of a task, which records its progress in the file ``path``.
+
+        ``isolate`` matters in subclasses: whether the task searches from one source at a time.
+        """
         return Heartbeat(path)
 
     def hold(self, graph: Graph, plan: Plan) -> Loaded:
-        """Take a graph that is in memory already, with a plan for the worker's threads."""
+        """Take a graph that is in memory already, with a plan, and return what is loaded.
+
+        The plan must be made for the number of threads that this worker has.
+        """
         self._lock = threading.Lock()
         return self._hold(graph, plan, time.perf_counter())
 
@@ -160,7 +183,10 @@ class TraversalWorker:
             loaded.writers.close()
 
     def _load(self) -> Loaded:
-        """Load the stored graph, once this package is known to be the driver's version."""
+        """Load the stored graph and plan; return what is loaded.
+
+        Raises ClusterError: this package has another version than the driver's.
+        """
         started = time.perf_counter()
         # This worker may have joined after the driver has checked the others.
         if self.work.version and self.work.version != version_here():
@@ -177,8 +203,11 @@ class TraversalWorker:
     def _hold(self, graph: Graph, plan: Plan | None, started: float) -> Loaded:
         """Plan for a graph unless there is a plan, and start the threads that write.
 
-        ``started``: when loading began, in seconds of ``time.perf_counter``.
+        ``graph`` has its edges in their own direction. ``plan`` is None if there is none yet.
+        ``started`` is when loading began, in seconds of ``time.perf_counter``. The seconds of
+        loading, planning and compiling are recorded for the first batch.
         """
+        # The clock counts the seconds in which this thread compiles kernels, for the whole process.
         compile_clock.listen()
         compiled_before = compile_clock.thread_seconds()
         self._limit_kernel_threads()
@@ -193,6 +222,7 @@ class TraversalWorker:
             n_threads = writers_for(graph.n_vertices, cores, CPU_COUNT)
             if n_threads > 1:
                 writers = Writers(n_threads)
+        # The code of the writer threads is loaded while this thread plans.
         warming = start(functools.partial(self._warm_up, graph, writers), "kepler-warming")
 
         self._named_strategy = request.chosen
@@ -206,8 +236,11 @@ class TraversalWorker:
         return loaded
 
     def _warm_up(self, graph: Graph, writers: Writers | None) -> None:
-        """Load the functions that writer threads use, so that the threads do not all wait for them
-        at the first part.
+        """Load the compiled functions that writer threads use, so that the threads do not all wait
+        for them at the first part.
+
+        ``writers`` is None if no thread writes in the background; then nothing is loaded. The
+        functions depend on the type of the distances: hops of two bytes, or that of the weights.
         """
         request = self.work.request
         if writers is not None and request.kind.has_all_vertices:
@@ -219,8 +252,10 @@ class TraversalWorker:
             warm_up(request, dtype, graph.returns_integers)
 
     def _load_strategy(self, strategy: str) -> Loaded:
-        """Return what is loaded, with the strategy that the driver names; plan again if that has
-        changed. "" names none.
+        """Return what is loaded, with a plan of the strategy that the driver names.
+
+        ``strategy`` is ``""`` if the driver names none, and the present plan then stays. If the
+        name differs from the last one, the worker plans again.
         """
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
         if not strategy or strategy == self._named_strategy:
@@ -229,7 +264,8 @@ class TraversalWorker:
         if loaded.plan.strategy.name == strategy:
             return loaded
 
-        # The memory of the previous plan is released first.
+        # The memory of the previous plan is released before the next one allocates. So no name may
+        # refer to the plan: ``loaded`` is deleted, and the traverser drops it.
         started = time.perf_counter()
         graph = loaded.graph
         writers = loaded.writers
@@ -245,7 +281,7 @@ class TraversalWorker:
         return loaded
 
     def _use_plan(self, graph: Graph, plan: Plan, writers: Writers | None) -> Loaded:
-        """Make the traverser of a plan, and return it with what it uses, which is loaded now."""
+        """Make the traverser of a plan, and set and return ``loaded`` with it."""
         traverser = traverser_for(graph, plan, self.work.request)
         self.loaded = Loaded(graph=graph, plan=plan, traverser=traverser, writers=writers)
         return self.loaded
@@ -268,16 +304,31 @@ class TraversalWorker:
     ) -> list[BatchOutcome]:
         """Run the batches of a task, one part file per batch; return what became of each.
 
-        ``isolate``: traverse from one source at a time, because a worker has died at one of them.
-        ``heartbeat_path``: the file that says how far the task is. ``strategy``: that to traverse
-        with; "" for the one that the worker has. ``begin_next`` is called once all batches are
-        traversed, so that the next task may begin. It is called only if writer threads write the
-        parts.
+        Parameters
+        ----------
+        batches : sequence of (int, sequence of int)
+            Number of each part, with the vertex numbers of its sources.
+        isolate : bool
+            Whether to traverse from one source at a time, because a worker has died at one of them.
+        heartbeat_path : Path
+            The file that says how far the task is.
+        begin_next : callable
+            Called once all batches are traversed, so that the next task may begin while the last
+            parts are written. It is called only if writer threads write the parts.
+        strategy : str
+            Strategy to traverse with; ``""`` for the one that the worker has.
+
+        Returns
+        -------
+        list of BatchOutcome
+            One per batch, in the same order.
         """
         with writing_to(self._store), self.make_heartbeat(heartbeat_path, isolate) as heartbeat:
             try:
                 return self._answer(batches, isolate, heartbeat, begin_next, strategy)
             except Exception as error:
+                # After such an error no later call succeeds, so the process ends. The heartbeat
+                # then tells the driver why.
                 if is_sticky(error):
                     heartbeat.record_reason(f"{type(error).__name__}: {error}")
                     self.give_up()
@@ -291,19 +342,25 @@ class TraversalWorker:
         begin_next: Callable[[], object],
         strategy: str,
     ) -> list[BatchOutcome]:
-        """Search from the sources of batches, and write their parts, here or in the background."""
-        # a plan runs one traversal at a time; an external worker may have several threads
+        """Search from the sources of batches, and write their parts, here or in the background.
+
+        Parameters and result are those of ``answer``, with the open ``heartbeat`` of the task.
+        """
+        # A plan runs one traversal at a time, and a worker of an existing cluster may have several
+        # threads for tasks.
         with self._lock:
             self._limit_kernel_threads()
             loaded = self._load_strategy(strategy)
             if isinstance(loaded.plan, MultiSourcePlan):
-                # any thread may use the plan: results are consumed before the lock is released
+                # A plan copies its results, except for the thread that owns it. This thread may
+                # become the owner: under the lock, no other one still reads results of the plan.
                 loaded.plan.adopt()
             traverser = loaded.traverser
             writers = None
             if not isolate:
                 writers = self._background_writers(loaded, batches)
-            # so that the next task can release the plan while these parts are written
+            # No reference to the plan is left here, so that the next task can release it while
+            # these parts are written.
             del loaded
 
             if writers is None or isinstance(traverser, TogetherTraverser):
@@ -320,7 +377,10 @@ class TraversalWorker:
         return self._wait_for_parts(writers, batches, parts, seconds, heartbeat)
 
     def _background_writers(self, loaded: Loaded, batches: Batches) -> Writers | None:
-        """Return the threads that write the parts of these batches; None if this thread does."""
+        """Return the threads that write the parts of these batches; None if this thread does.
+
+        The largest batch decides, since sorted rows of a part are all held in memory.
+        """
         max_sources = max((len(sources) for _, sources in batches), default=0)
         sort = self.work.request.options.sort
         if can_write_in_background(max_sources, loaded.graph.n_vertices, sort):
@@ -328,8 +388,9 @@ class TraversalWorker:
         return None
 
     def give_up(self) -> None:
-        """Act on an error after which every later call in this process would fail, too; here,
-        nothing.
+        """Act on an error after which every later CUDA call in this process would fail, too.
+
+        This one does nothing. A worker with a process of its own ends the process.
         """
 
     def _write_with_retry(
@@ -340,7 +401,12 @@ class TraversalWorker:
         heartbeat: Heartbeat,
         isolate: bool,
     ) -> BatchOutcome:
-        """Search and write a part in this thread, again one source at a time if memory runs out."""
+        """Search and write a part in this thread; if memory runs out, do so once more, with one
+        source at a time.
+
+        ``sources`` are vertex numbers. If memory runs out again, the outcome lists all sources as
+        failed.
+        """
         try:
             return self._write_batch(traverser, part, sources, heartbeat, isolate)
         except Exception as error:
@@ -367,15 +433,19 @@ class TraversalWorker:
         seconds: float,
         heartbeat: Heartbeat,
     ) -> list[BatchOutcome]:
-        """Wait for parts that writer threads write, and return their outcomes.
+        """Wait for parts that writer threads write, and return their outcomes, in the order of the
+        batches.
 
-        ``parts``: in the order of the batches. ``seconds``: the time until the last was submitted.
+        ``parts``: the futures of the parts, in the order of the batches. ``seconds``: from the
+        begin of the task until the last part was submitted. Raises the error of a part, unless
+        memory ran out: such a part is written again.
         """
         wait(parts)
         seconds_per_part = _seconds_per_part(parts, seconds, writers.n_threads)
         outcomes: list[BatchOutcome] = []
         # After an error no further part is begun, so there may be fewer parts than batches.
         for (part, sources), future in zip(batches, parts, strict=False):
+            # The monitoring counts the sources of each batch, and the errors.
             with watched(self.work.request.algorithm) as count_batch:
                 outcome = _outcome_of_part(future, seconds_per_part)
                 if outcome is not None:
@@ -402,7 +472,11 @@ class TraversalWorker:
     def _search_and_write(
         self, writers: Writers, traverser: BatchTraverser, batches: Batches, heartbeat: Heartbeat
     ) -> Generator[Callable[[], BatchOutcome]]:
-        """Traverse from the sources of the parts; yield for each part a function that writes it."""
+        """Traverse from the sources of the parts; yield for each part a function that writes it.
+
+        The function is yielded before all sources of its part are searched: it runs in a writer
+        thread, and waits there for the results.
+        """
         traversed = traverser.traverse_batches(batches, heartbeat, writers)
         with contextlib.closing(traversed):
             for batch in traversed:
@@ -418,15 +492,21 @@ class TraversalWorker:
         batch: TraversedBatch,
         heartbeat: Heartbeat,
     ) -> BatchOutcome:
-        """Write a part, in a thread of its own, while its sources are traversed."""
-        clock = PhaseTimer()  # of this thread: the context's counts the search meanwhile
+        """Write a part, in a thread of its own, while its sources are traversed.
+
+        ``batch`` is the part, whose results arrive in pieces. Return what became of it.
+        """
+        # This thread has a timer of its own, because the search counts with that of the context.
+        # Its seconds are added to the context's once the search of the part has ended.
+        clock = PhaseTimer()
         encoders = PartEncoders(writers, clock)
         try:
             with clock("write"):
                 rows = traverser.rows_of_batch(batch, clock)
                 summary = self._write_part(batch.part, rows, heartbeat, encoders)
         except BaseException as error:
-            batch.pieces.close(error)  # or the thread that searches would wait for capacity
+            # Without this, the thread that searches would wait until pieces are taken.
+            batch.pieces.close(error)
             raise
         finally:
             encoders.abandon()
@@ -436,20 +516,30 @@ class TraversalWorker:
     def _write_part(
         self, part: int, rows: Iterator[Answer], heartbeat: Heartbeat, encoders: Encoders
     ) -> PartSummary | None:
-        """Write the file of a part; see ``part_file.write_part``."""
+        """Write the file of a part; return its summary, or None, and write no file, if ``rows``
+        yields no results.
+
+        The part is dropped if the driver has given it to another worker (``heartbeat.is_wanted``).
+        """
         return write_part(self._store, part, self.work.layout, rows, heartbeat.is_wanted, encoders)
 
     def _outcome(
         self, traverser: Traverser, part: int, summary: PartSummary | None, context: BatchContext
     ) -> BatchOutcome:
-        """Return what became of a part, with the times of its search for those who compare them."""
+        """Return what became of a part, and add times and statistics to its summary.
+
+        ``measured`` has the seconds of the search, by which the driver compares strategies.
+        """
         if summary is not None:
             context.finish(summary, self.address)
         measured = traverser.measured.pop(part, None)
         return {"part": part, "summary": summary, "failed": context.failed, "measured": measured}
 
     def _report_load(self, context: BatchContext) -> None:
-        """Add the seconds of loading and planning to those of the first batch after it."""
+        """Add the seconds of loading and planning to the times of a batch, the first one after it.
+
+        They are then set to 0, so that no other batch reports them again.
+        """
         context.clock.seconds["load"] = self._load_seconds
         self._load_seconds = 0.0
         context.clock.seconds["compile"] += self._compile_seconds
@@ -463,11 +553,16 @@ class TraversalWorker:
         heartbeat: Heartbeat,
         isolate: bool,
     ) -> BatchOutcome:
-        """Search and write a part in this thread."""
+        """Search and write a part in this thread; return what became of it.
+
+        ``sources`` are vertex numbers. ``isolate``: whether to search from one at a time.
+        """
         context = BatchContext(progress=heartbeat)
         self._report_load(context)
         heartbeat.record(part)
         with watched(self.work.request.algorithm) as count_batch:
+            # ``rows`` is a generator, so the search runs while the part is written. The timer
+            # counts it for its own phases, and not for "write".
             rows = traverser.answer_batch(part, sources, context, isolate=isolate)
             with context.clock("write"):
                 summary = self._write_part(part, rows, heartbeat, THIS_THREAD)
@@ -479,10 +574,11 @@ class TraversalWorker:
 def _seconds_per_part(
     parts: Sequence[Future[BatchOutcome]], seconds: float, n_threads: int
 ) -> float:
-    """Return the seconds per part, by which tasks are sized.
+    """Return the mean seconds per part of a task, by which the driver sizes later tasks.
 
-    Parts that are written concurrently share ``seconds``, the time until the last one was
-    submitted. Writing bounds it from below: all seconds of writing, divided by the threads.
+    ``parts`` have all ended. ``seconds`` is the time until the last one was submitted, and
+    ``n_threads`` the number of writer threads. Where writing takes longer than searching, the
+    result follows from the seconds of making and writing rows, divided by the threads.
     """
     summaries = [part.result()["summary"] for part in parts if part.exception() is None]
     written = sum(
@@ -492,7 +588,11 @@ def _seconds_per_part(
 
 
 def _outcome_of_part(part: Future[BatchOutcome], seconds: float) -> BatchOutcome | None:
-    """Return the outcome of a part that has ended, with its seconds; None if memory ran out."""
+    """Return the outcome of a part that has ended; None if memory ran out; raise any other error.
+
+    ``seconds`` are those per part, which the summary reports in place of the part's own, because
+    parts of a task are written concurrently.
+    """
     error = part.exception()
     if error is None:
         outcome = part.result()

@@ -78,15 +78,15 @@ Group = list[tuple[int, int]]  # sources that are searched together, each with i
 class TraversedBatch:
     """A part whose sources are being traversed, and which another thread writes."""
 
-    part: int
+    part: int  # number of the part file
     context: BatchContext  # its start time is the start of the search from the part's first sources
     pieces: Pieces  # its results, on their way from the search to the thread that writes
 
 
 class _Piece(NamedTuple):
-    """The results of one group for one part."""
+    """The results of one group for one part; a group that spans parts gives one piece to each."""
 
-    part: int
+    part: int  # number of the part file
     traversals: Traversals  # of the sources of the part; valid until the next group runs
     started: float  # when the search of the group began, in seconds since the epoch
     seconds: float  # of the search, per source
@@ -106,6 +106,7 @@ class BatchTraverser:
     """Computes results of each source separately, with one plan.
 
     Distances are certified, as ``request.certify`` says, before any output is derived from them.
+    ``graph`` has its edges in the direction of the request, and ``plan`` was made for it.
 
     Attributes
     ----------
@@ -113,7 +114,8 @@ class BatchTraverser:
         Number of sources that are searched together. It shrinks when memory runs out and does not
         grow again.
     measured : dict of int to tuple
-        By part ``(strategy, sources, seconds)`` of its groups; the caller removes the entries. The
+        For each part number ``(strategy, sources, seconds)``: the name of the strategy, the number
+        of sources that it was measured with, and their seconds. The caller removes the entries. The
         plan's first group is not measured, because it also compiles and warms up. Isolated sources
         are not measured either.
     """
@@ -126,11 +128,11 @@ class BatchTraverser:
         self.measured: dict[int, Measured] = {}
         self._query = plan.query
         self._is_warm = False  # whether the plan has searched, and so has compiled
-        # A plan with one candidate returns before its last kernel has ended. Measured times need a
-        # wait.
+        # Kernels on a GPU may still run when the plan returns. If the driver has chosen the
+        # strategy, it compares measured times, so each search then waits for its last kernel.
         self._waits = graph.device == "cuda" and bool(request.chosen)
-        # Rows of this result are made of distances in host memory, by ``_host_rows``, or else where
-        # the search runs.
+        # Rows of the result are made in host memory, by ``_host_rows``, or, if
+        # ``_makes_rows_on_host`` is False, on the device of the search.
         self._host_rows = HOST_ROWS[request.kind.written_as](graph)
         self._makes_rows_on_host = is_made_on_host(request, plan.query, graph)
 
@@ -141,13 +143,25 @@ class BatchTraverser:
     def answer_batch(
         self, part: int, sources: Sequence[int], context: BatchContext, *, isolate: bool = False
     ) -> Iterator[Answer]:
-        """Yield the results of the sources in order.
+        """Yield the results of the sources in order, without those of sources that fail.
 
-        ``context``: records times, counts, and each source that is left out. ``isolate``: process
-        one source at a time, because a worker has died at one of them.
+        Parameters
+        ----------
+        part : int
+            Number of the part file.
+        sources : sequence of int
+            Vertex numbers of the sources of the part.
+        context : BatchContext
+            Records times, counts, and each source that is left out.
+        isolate : bool
+            Whether to process one source at a time, because a worker has died at one of them.
 
-        Raises NegativeCycleError or Exception (a CUDA error after which this process cannot
-        continue (``is_sticky``)).
+        Raises
+        ------
+        NegativeCycleError
+            A source reaches a negative cycle.
+        Exception
+            A CUDA error after which this process cannot continue (``is_sticky``).
         """
         if self._request.kind.adds_up:
             yield from self._add_up([(part, sources)], context, isolate)
@@ -159,16 +173,21 @@ class BatchTraverser:
             context.progress.record(part)
 
     def _add_up(self, batches: Batches, context: BatchContext, isolate: bool) -> Iterator[Answer]:
-        """Yield the sums over all sources of a part, as one result; none if all sources fail."""
+        """Yield the sums over all sources of a part, as one result; none if all sources fail.
+
+        Such a result, for example the flows of the edges, has no rows per source. ``batches`` has
+        the one part. ``context`` and ``isolate`` are those of ``answer_batch``.
+        """
         graph = self._graph
         clock = context.clock
         asked = self._request.asked(graph, self._query)
         loads: Loads = cast(Any, asked.kind.make_loads)(asked)
-        added = []  # sources
+        added = []  # vertex numbers of the sources whose loads are in the sums
         for traversals, seconds in self._search_groups(batches, context, isolate):
             with clock("rows"):
                 loads.add(traversals)
             names = get_names(graph, traversals.sources)
+            # Sums have no distances, so the statistics have no edges and no histogram.
             context.stats.add(names, seconds, 0, max(map(int, traversals.rounds)), [])
             added += traversals.sources.tolist()
         if added:
@@ -182,8 +201,19 @@ class BatchTraverser:
         """Traverse from the sources of several parts, in groups of the plan's size that may span
         parts.
 
-        Yields each part in order when it begins, so that ``rows_of_batch`` can take its rows while
-        further sources are traversed. A part whose iteration does not go on is abandoned.
+        Each part is yielded when it begins, in order, so that ``rows_of_batch`` can take its rows
+        in another thread while further sources are traversed. The search of a part runs when the
+        caller asks for the next one. If the caller closes this generator instead, the part fails
+        with AbandonedPartError in the thread that writes it.
+
+        Parameters
+        ----------
+        batches : sequence of (int, sequence of int)
+            Number of each part, with the vertex numbers of its sources.
+        progress : TaskProgress
+            Records which part the task is at.
+        writers : Writers
+            The threads that make rows and write the parts.
         """
         if self._makes_rows_on_host:
             _ = self._host_rows.graph  # here, because the writer threads do not use the device
@@ -202,7 +232,8 @@ class BatchTraverser:
                 while piece is not None and piece.part == part:
                     self._pass_on(batch, piece)
                     piece = next(pieces, None)
-                # A piece of a later part, or none, tells that all sources of this one were tried.
+                # The next piece is of a later part, or there is none. So all sources of this part
+                # have been tried, and the failures among them are known.
                 context.failed += [
                     (source, why) for source, why in common.failed if part_of[source] == part
                 ]
@@ -214,15 +245,17 @@ class BatchTraverser:
     def _iter_pieces(
         self, batches: Batches, part_of: dict[int, int], context: BatchContext
     ) -> Iterator[_Piece]:
-        """Yield the results of each group, one piece per part; a piece is valid until the next
-        group runs.
+        """Yield the results of each group, one piece per part of its sources.
 
-        ``part_of``: the part of each source. All parts share the context.
+        A piece is valid until the next group runs, because the plan reuses its memory. ``part_of``:
+        the part number of each source, by its vertex number. ``context`` is shared by all parts,
+        and records failed sources and the times of the group that runs.
         """
         clock = context.clock
         started = time.time()
         for traversals, seconds in self._search_groups(batches, context, isolate=False):
-            # The seconds since the last group are divided among the parts by their sources.
+            # The seconds by phase since the last group are divided among the parts, in proportion
+            # to their sources. The clock begins anew at 0.
             spent = clock.seconds
             clock.seconds = dict.fromkeys(clock.seconds, 0.0)
             parts = [part_of[source] for source in traversals.sources.tolist()]
@@ -242,7 +275,10 @@ class BatchTraverser:
             started = time.time()
 
     def _pass_on(self, batch: TraversedBatch, piece: _Piece) -> None:
-        """Give the results of one group to the thread that writes their part."""
+        """Give the results of one group to the thread that writes their part.
+
+        If memory runs out here, the part fails, and the search of the others continues.
+        """
         for phase, seconds in piece.spent.items():
             batch.context.clock.seconds[phase] += seconds
         try:
@@ -253,11 +289,15 @@ class BatchTraverser:
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
-            # the frames of a traceback keep arrays alive
+            # Without its traceback, whose frames would keep arrays alive.
             batch.pieces.fail(error.with_traceback(None))
 
     def _pass_on_distances(self, batch: TraversedBatch, piece: _Piece) -> None:
-        """Copy distances to the host, some sources at a time; a helper makes rows of them."""
+        """Copy the distances of a piece to memory of their own, some sources at a time; helper
+        threads make rows of them.
+
+        The copy lets the plan search the next group while rows of this one are made.
+        """
         step = sources_per_piece(self._graph.n_vertices)
         for begin in range(0, len(piece.traversals), step):
             with batch.pieces.capacity() as put:
@@ -267,8 +307,11 @@ class BatchTraverser:
                 del copy  # or its memory would be held while this thread waits for capacity
 
     def _pass_on_rows(self, batch: TraversedBatch, piece: _Piece) -> None:
-        """Make rows here, as their distances are on the device, and pass some of them at a time."""
+        """Make rows in this thread, since their distances are on the device, and pass on about
+        ``PIECE_BYTES`` of them at a time.
+        """
         remaining = self._make_rows(piece.traversals, batch.context.clock)
+        # ``remaining`` is a generator: each round takes the rows of the next sources from it.
         while True:
             with batch.pieces.capacity() as put:
                 made: list[Rows] = []
@@ -286,21 +329,33 @@ class BatchTraverser:
     def _make_rows_of_piece(
         self, traversals: Traversals, seconds: float, clock: PhaseTimer
     ) -> MadeRows:
-        """Make the rows of a piece, on a helper with a clock of its own."""
+        """Return the rows of a piece; a helper thread calls this with a ``clock`` of its own.
+
+        ``seconds``: of the search, per source; they are passed on unchanged.
+        """
         return MadeRows(list(self._make_rows(traversals, clock)), seconds)
 
     def rows_of_batch(self, batch: TraversedBatch, clock: PhaseTimer) -> Iterator[Answer]:
         """Yield what ``answer_batch`` yields, for a batch of ``traverse_batches``; in any thread.
 
-        ``clock``: of this thread. Raises Exception: memory ran out while rows were collected or
-        made, or the search of the part has ended.
+        ``clock`` is that of the calling thread. The search in the other thread adds its results to
+        ``batch`` meanwhile, and this method waits for them.
+
+        Raises
+        ------
+        Exception
+            Memory ran out while rows were collected or made, or the search ended before the part
+            was whole.
         """
         for rows, seconds in batch.pieces.rows(clock):
             batch.context.stats.add(rows.answer.sources, seconds, *rows.counts)
             yield rows.answer
 
     def _make_rows(self, traversals: Traversals, clock: PhaseTimer) -> Iterator[Rows]:
-        """Yield the rows of each source; the time that they take counts for their phase."""
+        """Yield the rows of each source; making them counts for the phase "rows" of ``clock``.
+
+        The time in which the caller uses the rows does not count: the clock stops at each yield.
+        """
         with clock("rows"):  # part of the work is done here, the rest per source
             made = make_rows(self._request, self._graph, self._query, traversals, self._host_rows)
         while True:
@@ -316,14 +371,17 @@ class BatchTraverser:
         """Yield groups of traversals, certified as the request says, each with the seconds per
         source.
 
-        A group that fails is halved, down to single sources. One that fails alone is recorded in
-        ``context.failed``.
+        A group that fails is halved, down to single sources. A source that fails alone is recorded
+        in ``context.failed``. If that was for want of memory, it is first tried once more. With
+        ``isolate`` all groups are of one source. Traversals are valid until the next group runs.
         """
+        # Pairs of a source and its part.
         remaining = deque((source, part) for part, sources in batches for source in sources)
-        # a part is empty if all its sources were given up
+        # With the certificate "sample", the first source of each part is certified. A part is empty
+        # if all its sources were given up.
         first_sources = {sources[0] for _, sources in batches if len(sources)}
         halves: deque[Group] = deque()  # of groups that failed, which are tried first
-        last_retried = None  # a source that was retried alone, for memory
+        last_retried = None  # the source, with its part, that was last retried for memory, alone
         while halves or remaining:
             if halves:
                 group = halves.popleft()
@@ -339,24 +397,30 @@ class BatchTraverser:
                 yield attempt.traversals, attempt.seconds
                 continue
 
+            # The group has failed: make later ones smaller if memory ran out, and halve this one.
             if attempt.memory_ran_out:
                 release_cached_memory()
                 self.group = max(1, min(self.group, len(group) // 2))
             if len(group) > 1:
                 middle = len(group) // 2
+                # ``extendleft`` reverses, so that the first half is in front.
                 halves.extendleft((group[middle:], group[:middle]))
                 continue
+            # A source has failed alone. Want of memory may have been due to unused memory, which is
+            # released now, so it is tried once more.
             (source_and_part,) = group
             if attempt.memory_ran_out and last_retried != source_and_part:
-                last_retried = source_and_part  # alone, after all unused memory was released
+                last_retried = source_and_part
                 halves.appendleft(group)
             else:
                 source, _ = source_and_part
                 context.failed.append((int(source), attempt.reason))
 
     def _measure(self, group: Group, traversals: Traversals, seconds: float) -> None:
-        """Record the time of a group by part, unless another strategy ran in place of the plan's
-        own. ``seconds``: per source.
+        """Record the time of a group in ``measured``, by part.
+
+        A group that another strategy than the plan's own has searched is not recorded.
+        ``seconds``: of the search, per source.
         """
         strategy = self._plan.strategy.name
         if traversals.strategy != strategy:
@@ -366,8 +430,11 @@ class BatchTraverser:
             self.measured[part] = (strategy, n_sources + n_new, total + n_new * seconds)
 
     def _try(self, group: Group, first_sources: set[int], context: BatchContext) -> Attempt:
-        """Traverse from a group; the exception, which keeps arrays alive, is gone when this
-        returns.
+        """Traverse from a group, and return what became of it.
+
+        An exception keeps the arrays of its frames alive. It is dropped when this method returns,
+        so that their memory can be released before the group is tried again. ``first_sources`` are
+        the vertex numbers of the first source of each part.
         """
         try:
             return Attempt(*self._traverse(group, first_sources, context))
@@ -386,13 +453,15 @@ class BatchTraverser:
     def _traverse(
         self, group: Group, first_sources: set[int], context: BatchContext
     ) -> tuple[Traversals, float]:
-        """Traverse from a group and certify as the request says; return the traversals and the
-        seconds per source.
+        """Traverse from a group and certify as the request says; return the traversals, cut at the
+        limits, and the seconds of the search per source.
+
+        ``first_sources``: vertex numbers of the first source of each part.
         """
         sources = [source for source, _ in group]
         parts = [part for _, part in group]
-        # In a group the source that kills a worker is not known; the driver then has the sources
-        # isolated.
+        # If a worker dies in a group of several, the source at fault is not known, so none is
+        # recorded. The driver then has the sources searched one at a time.
         lone_source = int(sources[0]) if len(group) == 1 else None
         context.progress.record(parts[0], lone_source, parts[-1])
 
@@ -403,8 +472,8 @@ class BatchTraverser:
         with context.clock("certify"):
             self._certify_as_requested(traversals, first_sources)
 
-        # Rows of distances where the kind cannot read the form of the search; each within the limit
-        # of its source.
+        # A search may return distances interleaved or sparse. They become one row per source where
+        # the kind of result cannot read that form. Each source may have a limit of its own.
         with context.clock("rows"):
             form = getattr(traversals.distance, "form", None)
             if form is not None and form not in self._request.kind.reads:
@@ -425,7 +494,10 @@ class BatchTraverser:
         return self._plan.run(sources, pairs.of(np.array(sources)).lists, cut=False)
 
     def _certify_as_requested(self, traversals: Traversals, first_sources: set[int]) -> None:
-        """Certify all traversals, those from the first source of a part, or none."""
+        """Certify all traversals, those from the first source of each part ("sample"), or none.
+
+        Raises CertificateError: a distance is wrong.
+        """
         if self._request.certify == "all":
             self._certify(traversals)
         elif self._request.certify == "sample":
@@ -439,12 +511,16 @@ class BatchTraverser:
 
 
 class LabelTraverser(BatchTraverser):
-    """A ``BatchTraverser`` of labels, or of what they answer: they are proved as a whole
-    (``label_plan.prove_labels``).
+    """A ``BatchTraverser`` of hub labels, or of pairs that they answer.
+
+    The driver has proved the labels as a whole (``label_plan.prove_labels``), so no search is
+    certified here.
     """
 
     def _certify(self, traversals: Traversals) -> None:
-        """Raise CertificateError if another strategy has searched, of which nothing is proved."""
+        """Raise CertificateError if another strategy than the labels' has searched in their place:
+        its results are not proved.
+        """
         if traversals.strategy != self._plan.strategy.name:
             raise CertificateError(
                 f"{traversals.strategy} has searched in place of hub labels, and is not certified; "
@@ -453,5 +529,8 @@ class LabelTraverser(BatchTraverser):
 
 
 def _return_made(rows: list[Rows], seconds: float, clock: PhaseTimer) -> MadeRows:  # noqa: ARG001
-    """Return rows that are made already, in place of ``_make_rows_of_piece``."""
+    """Return rows that are made already; it takes the place of ``_make_rows_of_piece``.
+
+    ``seconds``: of the search, per source. ``clock`` is not used, since nothing is left to do.
+    """
     return MadeRows(rows, seconds)

@@ -44,13 +44,13 @@ Value = TypeVar("Value")
 
 
 class MadeRows(NamedTuple):
-    """The rows of a piece, and the seconds of the search per source."""
+    """The rows of a piece: the results of some sources of one part."""
 
-    rows: list[Rows]
-    seconds: float
+    rows: list[Rows]  # in the order of the sources
+    seconds: float  # of the search, per source
 
 
-MakeRows = Callable[[PhaseTimer], MadeRows]  # with a clock for the thread
+MakeRows = Callable[[PhaseTimer], MadeRows]  # it gets the timer of the thread that calls it
 
 
 class AbandonedPartError(KeplerError):
@@ -74,7 +74,8 @@ def writers_within(n_vertices: int, cores: int, memory: int) -> int:
 def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
     """Return how many threads of a worker may write, within its share of half of the free memory.
 
-    ``cores`` are those of this worker, and ``all_cores`` those of the machine.
+    ``cores`` are those of this worker, and ``all_cores`` those of the machine. The workers of a
+    machine share the memory in proportion to their cores.
     """
     for_writers = min(available_memory("cpu"), MEMORY_LIMIT) // 2
     share = for_writers * cores // max(all_cores, cores)
@@ -84,21 +85,31 @@ def writers_for(n_vertices: int, cores: int, all_cores: int) -> int:
 def can_write_in_background(n_sources: int, n_vertices: int, sort: str) -> bool:
     """Whether a part is written in pieces while its worker traverses.
 
-    Rows that are sorted are all held until the last one is known, so these must be few.
+    ``n_sources`` are those of the part. ``sort`` is ``"source"`` or ``"distance"``. Rows that are
+    sorted by distance are all held until the last one is known, so they must be few.
     """
     return sort == "source" or n_sources == 1 or n_sources * n_vertices <= ROWS_PER_PART
 
 
 def sources_per_piece(n_vertices: int) -> int:
-    """Return how many sources with a distance per vertex make a piece."""
+    """Return how many sources, each with a distance per vertex, make a piece of about
+    ``ROWS_PER_PART`` distances; at least one.
+    """
     return max(1, ROWS_PER_PART // max(n_vertices, 1))
 
 
 class Writers:
     """Threads of a worker that write parts while later sources are traversed.
 
-    ``n_threads``: of the helpers, which make rows and encode row groups. It also limits the pieces
-    in flight, of all tasks together, to one more, and the row groups. It may be lowered later.
+    There are two pools: helpers, which make rows and encode row groups, and threads that write one
+    part each, in order.
+
+    Attributes
+    ----------
+    n_threads : int
+        Number of helpers. At most ``n_threads + 1`` pieces of all tasks are in flight, and about
+        ``_GROUPS_PER_THREAD * n_threads`` row groups. The limits follow if it is lowered later,
+        after memory ran out; the pools keep their threads.
     """
 
     def __init__(self, n_threads: int):
@@ -116,30 +127,36 @@ class Writers:
         """Submit parts to the threads, and return their futures in order; only one thread may call
         this at a time.
 
-        ``parts`` yields functions that write one part each, from pieces. This thread makes the
-        pieces of a part when it asks for the next one. The last parts returned still run. After an
-        error other than lack of memory no further part is requested, and the last one is abandoned.
+        ``parts`` yields functions that write one part each, from pieces. It makes the pieces of a
+        part, in this thread, when the next function is requested. The last parts may still run when
+        this returns. After an error other than lack of memory no further part is requested, and the
+        last one is abandoned.
         """
         futures: list[Future[Any]] = []
         try:
             with contextlib.closing(parts):
                 for write in parts:
+                    # The part is written from now on, while the loop's next step searches for it.
                     futures.append(self._parts.submit(write))
                     if any(_is_fatal(future) for future in futures if future.done()):
                         break
         except BaseException:
-            wait(futures)
+            wait(futures)  # no thread writes to a part of a task that has ended
             raise
         return futures
 
     def open(self) -> Pieces:
-        """Return the pieces of a part that begins."""
+        """Return an empty ``Pieces`` for a part that begins."""
         return Pieces(self)
 
     def start(
         self, work: Callable[[PhaseTimer], Value], phase: str
     ) -> Future[tuple[Value, PhaseTimer]]:
-        """Do work on a helper; return its value, with a clock that has counted it for a phase."""
+        """Do work on a helper thread; return a future of its value and of a new timer.
+
+        The timer has counted the time of the work for ``phase``. ``work`` gets the timer, so that
+        it can count parts of its time for other phases.
+        """
 
         def timed() -> tuple[Value, PhaseTimer]:
             """Do the work, and count its time."""
@@ -151,7 +168,10 @@ class Writers:
         return self._helpers.submit(timed)
 
     def take_capacity(self, is_closed: Callable[[], bool]) -> None:
-        """Wait until one more piece may be in flight, or until its part is closed, and count it."""
+        """Wait until one more piece may be in flight, and count it.
+
+        ``is_closed`` says whether the part of the piece has failed; then there is no wait.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._n_pieces <= self.n_threads or is_closed())
             self._n_pieces += 1
@@ -163,8 +183,9 @@ class Writers:
             self._changed.notify_all()
 
     def take_group(self, must: bool) -> bool:
-        """Count one more row group, and return True; if there are many, return False, unless it
-        ``must`` be counted.
+        """Count one more row group, and return True; return False if there are as many as allowed.
+
+        ``must``: count it even then.
         """
         with self._changed:
             if not must and self._n_groups >= _GROUPS_PER_THREAD * self.n_threads:
@@ -173,7 +194,7 @@ class Writers:
             return True
 
     def leave_group(self) -> None:
-        """Count one row group less."""
+        """Count one row group less: it is written, or was given up."""
         with self._changed:
             self._n_groups -= 1
 
@@ -206,11 +227,12 @@ class Pieces:
 
     @contextlib.contextmanager
     def capacity(self) -> Iterator[Callable[[MakeRows], None]]:
-        """Wait until another piece may be in flight, and yield ``put(make_rows)``, which has a
-        helper make its rows.
+        """Wait until another piece may be in flight, and yield the function ``put``.
 
-        Without a call of ``put``, the capacity is left. Raises the error, other than lack of
-        memory, by which the part has failed.
+        ``put(make_rows)`` has a helper make the rows of the piece, and queues them. If the block
+        does not call it, another piece may be in flight instead. Raises the error by which the part
+        has failed in the thread that writes it, other than lack of memory. After lack of memory the
+        search goes on, since the part is written again later.
         """
         self._writers.take_capacity(lambda: self.is_closed)
         is_put = False
@@ -220,7 +242,8 @@ class Pieces:
             nonlocal is_put
             is_put = True
             self._queue.put(self._writers.start(make_rows, "rows"))
-            if self.is_closed:  # the thread that closes may have emptied the queue before this
+            # The thread that closes may have emptied the queue before this piece was in it.
+            if self.is_closed:
                 self._drop_queued()
 
         try:
@@ -240,7 +263,9 @@ class Pieces:
         self._queue.put(error)
 
     def close(self, error: BaseException) -> None:
-        """Take no more pieces: the part has failed. In the thread that writes it."""
+        """Take no more pieces: the part has failed by ``error``. The thread that writes the part
+        calls this.
+        """
         self._error = error
         self._drop_queued()
 
@@ -255,16 +280,18 @@ class Pieces:
         """Yield the rows in order, with the seconds of the search per source; the thread that
         writes the part waits for them here.
 
-        Raises Exception: the one given to ``fail``, or that of making rows.
+        ``clock`` is the timer of this thread, to which the time of making the rows is added. Raises
+        Exception: the one given to ``fail``, or that of making rows.
         """
         while True:
-            with clock(""):
+            with clock(""):  # the time of waiting counts for no phase
                 piece = self._queue.get()
             if piece is None:
                 return
             if isinstance(piece, Exception):
                 raise piece
-            # Memory of the rows is free before another piece may be in flight.
+            # All references to the rows are deleted before another piece may be in flight, so that
+            # its memory is free by then.
             try:
                 with clock(""):
                     made, spent = piece.result()
@@ -278,7 +305,11 @@ class Pieces:
 
 
 class PartEncoders:
-    """Encodes the row groups of one part on helpers; see ``row_groups.Encoders``."""
+    """Encodes the row groups of one part on helper threads, and returns them in order.
+
+    It has the methods of ``row_groups.Encoders``. ``clock`` is the timer of the thread that writes
+    the part, to which the time of encoding is added.
+    """
 
     def __init__(self, writers: Writers, clock: PhaseTimer):
         self._writers = writers
@@ -287,8 +318,11 @@ class PartEncoders:
         self._pending: deque[Future[tuple[EncodedGroup, PhaseTimer]]] = deque()
 
     def begin(self, encode: Callable[[], EncodedGroup], /) -> Iterator[EncodedGroup]:
-        """Begin to encode a row group on a helper; yield those that are ready to be written."""
-        # A part without a pending row group begins one in any case: it has none to wait for.
+        """Begin to encode a row group on a helper; yield earlier ones that are ready to be written,
+        in order.
+        """
+        # While there are as many row groups as allowed, the first pending one is waited for. A part
+        # without a pending row group begins one in any case: it has none to wait for.
         while not self._writers.take_group(must=not self._pending):
             yield self._next()
         self._pending.append(self._writers.start(lambda _: encode(), "write"))
@@ -304,7 +338,7 @@ class PartEncoders:
         """Wait for the first pending row group, and return it."""
         first = self._pending.popleft()
         try:
-            with self._clock(""):
+            with self._clock(""):  # the time of waiting counts for no phase
                 group, spent = first.result()
         finally:
             self._writers.leave_group()
@@ -312,7 +346,7 @@ class PartEncoders:
         return group
 
     def abandon(self) -> None:
-        """Forget the pending row groups, which are left over only after an error."""
+        """Forget the pending row groups, which exist only after an error, and count them off."""
         while self._pending:
             self._pending.popleft().cancel()
             self._writers.leave_group()

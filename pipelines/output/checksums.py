@@ -202,9 +202,12 @@ def _bits_in(graph: Graph, name: str, column: pa.ChunkedArray) -> np.ndarray:
 
 
 def numbers_in(graph: Graph, column: pa.ChunkedArray) -> np.ndarray:
-    """Return vertex numbers of a column of ids; raises ValueError if one is not in the graph."""
+    """Return vertex numbers of a column of ids; raise ValueError if an integer is no id.
+
+    A text that is no id becomes NaN, and all numbers floats. Such numbers are those of no source,
+    and give another checksum, so the caller refuses them.
+    """
     if graph.has_string_ids:
-        # An id that is not in the graph becomes a null, which ``to_numpy`` of integers refuses.
         return pc.index_in(column, value_set=graph.ids).to_numpy()
     # Ids ascend, and a vertex number is the position of its id. The clamp keeps the position of an
     # id beyond the last within the array, where the comparison then refuses it.

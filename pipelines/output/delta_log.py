@@ -49,15 +49,18 @@ _UNCUT_LENGTH = 32  # characters of a text that no format cuts short in its stat
 
 
 def compare_delta(store: Store, manifest: Manifest) -> None:
-    """Compare a Delta table with the parts of a run. Raises DifferenceError; OSError, ValueError:
-    it cannot be read.
+    """Raise DifferenceError at the first difference of a Delta table from the parts of a run.
+
+    ``store`` has the table and the parts, and ``manifest`` lists the parts. Raises OSError or
+    ValueError: the table cannot be read.
     """
     layout = read_layout(manifest)
     actions = _read_actions(store)
     (protocol,) = actions["protocol"]
     (metadata,) = actions["metaData"]
 
-    # Readers go by minReaderVersion alone, so any version of a writer is right.
+    # Readers go by ``minReaderVersion`` alone, so any version of a writer is right: the one that is
+    # stated is expected.
     writer_version = protocol.get("minWriterVersion")
     if type(writer_version) is not int:
         writer_version = 2
@@ -68,7 +71,7 @@ def compare_delta(store: Store, manifest: Manifest) -> None:
     column, _ = layout.partition_values()
     _compare_metadata(metadata, schema, column)
 
-    # The files first: only of those that are parts the footers are read.
+    # The names of files are compared first, so that no footer is read of a file that is no part.
     added = [
         _AddedFile(unquote(str(add.get("path"))), add, _read_stats(add))
         for add in actions.get("add", ())
@@ -84,7 +87,11 @@ def compare_delta(store: Store, manifest: Manifest) -> None:
 
 
 def _read_actions(store: Store) -> dict[str, list[Any]]:
-    """Return the actions of the log by their kinds; of two kinds there is one each."""
+    """Return the fields of the actions of the log by their kinds.
+
+    An action is a line of JSON, an object with its kind as the only key. Of ``protocol`` and
+    ``metaData`` there is one each; else DifferenceError is raised, as for other kinds.
+    """
     actions: dict[str, list[Any]] = {}
     lines = filter(bytes.strip, store.get(_FILE, MAX_BYTES).splitlines())
     for number, line in enumerate(lines, 1):
@@ -118,8 +125,11 @@ def _without_nulls(fields: dict[str, Any], *excluded: str) -> dict[str, Any]:
 
 
 def _compare_metadata(metadata: dict[str, Any], schema: pa.Schema, column: str) -> None:
-    """Compare schema, partitions and configuration of a Delta table; its id and its time are its
-    own. ``column``: that of the partitions, ``""`` if there are none.
+    """Compare schema, partitions and configuration of a Delta table with those of the parts.
+
+    Its id and its time are its own, so only their types are compared. ``metadata``: the fields of
+    the action. ``schema``: of the parts. ``column``: name of the column of the partitions, ``""``
+    if there are none.
     """
     for key, allowed in (("id", [str]), ("createdTime", [int, type(None)])):
         if type(metadata.get(key)) not in allowed:
@@ -137,7 +147,10 @@ def _compare_metadata(metadata: dict[str, Any], schema: pa.Schema, column: str) 
 
 
 def _read_columns(text: Any) -> Any:
-    """Return the columns of a schema in JSON; None if the text is JSON and no schema."""
+    """Return the columns of the schema of a Delta table, which is JSON in ``text``.
+
+    None if the JSON is no schema. Raises DifferenceError: the text is no JSON.
+    """
     try:
         fields = read_json(str(text).encode())
     except ValueError as error:
@@ -168,7 +181,7 @@ def _compare_columns(columns: Any, schema: pa.Schema, partition: str) -> None:
 
     for column, (name, types) in zip(columns, allowed, strict=True):
         right = types[0]
-        if column.get("type") in types:
+        if column.get("type") in types:  # any allowed type is right
             right = column["type"]
         expected = {"name": name, "type": right, "nullable": True, "metadata": {}}
         refuse_difference(_FILE, "metaData.schemaString: ", column, expected)
@@ -183,7 +196,10 @@ class _AddedFile(NamedTuple):
 
 
 def _read_stats(add: dict[str, Any]) -> dict[str, Any]:
-    """Return the statistics that an action has of its file, as JSON."""
+    """Return the statistics of a file from the action that adds it, where they are JSON in a text.
+
+    Raises DifferenceError: they are no object of JSON.
+    """
     where = f"add of {shown(add.get('path'))}: stats"
     try:
         stats = read_json(str(add.get("stats")).encode())
@@ -195,7 +211,10 @@ def _read_stats(add: dict[str, Any]) -> dict[str, Any]:
 
 
 def _compare_fields(added: _AddedFile, layout: Layout) -> None:
-    """Compare what a Delta table says of a part, beside its size and its statistics."""
+    """Compare what a Delta table says of a part, except its name, size and statistics.
+
+    The value of the partition must be that of the part's folder.
+    """
     column, values = layout.partition_values()
     expected = {"dataChange": True, "partitionValues": {}}
     if column:
@@ -209,8 +228,8 @@ def _compare_fields(added: _AddedFile, layout: Layout) -> None:
 
 
 def _compare_stats(added: _AddedFile, columns: dict[str, _ColumnStats]) -> None:
-    """Compare the statistics of a part, beside its number of rows, with those of the columns in its
-    footer.
+    """Compare the statistics of a part in the log, except its number of rows, with those in its
+    footer. ``columns``: the latter, by the name of the column.
     """
     where = f"add of {added.name}: stats."
     others = _without_nulls(added.stats, "numRecords", *_BOUNDS)
@@ -224,8 +243,8 @@ def _compare_stats(added: _AddedFile, columns: dict[str, _ColumnStats]) -> None:
         if not isinstance(values, dict):
             why = f"{where}{key} is {shown(values)}, and not one value per column"
             raise DifferenceError(_FILE, why)
-        # Also one that is left out: deltalake takes a bound without the other one for a file
-        # without rows.
+        # A column that is left out is compared, too: deltalake takes a bound without the other one
+        # for a file without rows.
         for name in dict.fromkeys([*columns, *values]):
             if name not in columns:
                 why = f"{where}{key} names {shown(name)}, which is no column of the part"
@@ -249,8 +268,8 @@ class _ColumnStats(NamedTuple):
     def fits(self, key: str, value: Any) -> bool:
         """Return whether a log may state a value as the one of ``key``.
 
-        A long text may be cut short, so that a least value is not above the right one, and a
-        largest value not below it.
+        ``key`` is the name of one of the first three fields. A long text may be cut short in a log.
+        Then a smallest value may be less than the right one, and a largest value greater.
         """
         right = getattr(self, key)
         if type(value) is bool or right is None:  # true would equal 1 below
@@ -272,7 +291,7 @@ class _ColumnStats(NamedTuple):
 
 
 def stats_by_column(store: Store, name: str) -> dict[str, _ColumnStats]:
-    """Return what the footer of a part says of its columns, by their names."""
+    """Return the statistics in the footer of a part, by the name of the column."""
     footer = store.parquet_footer(name)
     chunks: dict[str, list[Chunk]] = {}
     for group in read_chunks(footer, lambda _: True):
@@ -285,9 +304,11 @@ def stats_by_column(store: Store, name: str) -> dict[str, _ColumnStats]:
 
 
 def _merge_stats(chunks: list[Chunk], kind: pa.DataType) -> _ColumnStats:
-    """Return the statistics of a column from those of its chunks, one per row group; None for those
-    that not every chunk states.
+    """Return the statistics of a column from those of its chunks, one per row group.
+
+    A statistic that not every chunk states is None. ``kind``: type of the column.
     """
+    # Chunks with a value that is not null, of which alone bounds are expected.
     filled = [chunk for chunk in chunks if chunk.n_values > (chunk.n_nulls or 0)]
     minima = [decode_bound(chunk.minimum, kind) for chunk in filled if chunk.minimum is not None]
     maxima = [decode_bound(chunk.maximum, kind) for chunk in filled if chunk.maximum is not None]

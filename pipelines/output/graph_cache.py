@@ -39,11 +39,11 @@ _NAMED_DIGITS = 16  # of the digest in names; the whole of it is in the stored g
 
 
 class PlacedGraph(NamedTuple):
-    """A graph, the folder where it is stored already, and whether it was loaded from there."""
+    """A graph, and where it is stored."""
 
     graph: Graph
-    folder: Path | None = None
-    reused: bool = False
+    folder: Path | None = None  # where it is stored already; None if nowhere
+    reused: bool = False  # whether it was loaded from there, rather than built
 
 
 def cached_graph(
@@ -55,11 +55,24 @@ def cached_graph(
 ) -> PlacedGraph:
     """Return a graph from the cache, or build and store it.
 
-    ``place``: a folder, which is created if it does not exist, or the URL of one in an object
-    store. ``origin``: digest of the input of the graph. ``say`` is called with a message if
-    something takes time or was wrong.
+    Parameters
+    ----------
+    place : str or Path
+        The cache: a folder, which is created if it does not exist, or the URL of one in an object
+        store.
+    origin : str
+        Digest of the input of the graph, by which it is found.
+    device : str
+        "cpu" or "cuda", to which the graph is loaded.
+    build : callable
+        Returns the graph; called if the cache does not have it.
+    say : callable
+        Called with a message for the user if something takes time or was wrong.
 
-    Raises OutputError: the cache cannot be written to, or other users can write to it.
+    Raises
+    ------
+    OutputError
+        The cache cannot be written to, or other users can write to it.
     """
     cache = local_cache(place)
     folder = cache / _folder_name(origin)
@@ -76,7 +89,8 @@ def cached_graph(
         except OSError as error:
             raise _cannot_write(cache, error) from None
 
-        # Arrays in files without names give their space back: the stored ones take their place.
+        # A large graph was built in temporary files. It is replaced by the stored one, so that
+        # these files give their space back.
         if graph.report.in_files:
             graph = replace(load_graph(folder, device, verify=False), report=graph.report)
         if URL.match(str(place)):
@@ -90,7 +104,9 @@ def _folder_name(origin: str) -> str:
 
 
 def local_cache(place: str | Path) -> Path:
-    """Return the folder of a cache on this host."""
+    """Return the folder of a cache on this host; for the URL of a cache in a store, the folder to
+    which its graphs are copied.
+    """
     if URL.match(str(place)):
         return cache_folder("graphs")
     return Path(place).absolute()
@@ -100,10 +116,11 @@ def put_graph(place: str, folder: Path, origin: str, within: str = "") -> None:
     """Copy a stored graph, or a folder within it, to a cache in a store.
 
     ``place``: URL of the cache. ``folder``: where the graph is stored here. ``origin``: digest of
-    the input of the graph. ``within``: name of the folder in it to copy; "" for the whole graph.
-    Metadata of a folder come after its other files, and those of the graph last: what has them is
-    whole.
+    the input of the graph. ``within``: name of the folder in it to copy, such as that of a
+    hierarchy; "" for the whole graph. Raises OutputError: the store does not take it.
     """
+    # The metadata of a folder are copied after its other files, and those of the graph last. So a
+    # reader that finds the metadata finds all else.
     files = [path for path in (folder / within).rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path == folder / META, path.name == META, path))
     try:
@@ -115,7 +132,11 @@ def put_graph(place: str, folder: Path, origin: str, within: str = "") -> None:
 
 
 def _fetch(place: str, folder: Path) -> None:
-    """Copy a graph from a store to a folder of this host, if the store has the whole graph."""
+    """Copy a graph from a store to ``folder`` of this host, if the store has the whole graph.
+
+    ``place``: URL of the cache, in which the graph has the name of ``folder``. It is copied to a
+    temporary folder, which is then renamed, so that ``folder`` is whole or not there.
+    """
     url = f"{place.rstrip('/')}/{folder.name}"
     partial = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
     try:
@@ -125,7 +146,8 @@ def _fetch(place: str, folder: Path) -> None:
 
         store = open_store(url)
         for name in filter(_FILE.fullmatch, names):
-            # Without metadata, another host still puts this folder, such as a hierarchy.
+            # A folder without metadata, such as a hierarchy, is still being put by another host, so
+            # it is left out.
             if os.path.join(os.path.dirname(name), META) not in names:
                 continue
             copy = partial / name
@@ -149,7 +171,9 @@ def find_graph(
     """Return a graph from the cache; None if it does not exist, or is damaged. From a cache in a
     store, it is copied to this host.
 
-    ``place``: a folder, or the address of a store. ``origin``: the digest of the graph's input.
+    ``place``: a folder, or the URL of one in a store. ``origin``: the digest of the graph's input.
+    ``device``: "cpu" or "cuda", to which the graph is loaded. ``say``: called with a message if the
+    graph is damaged.
 
     Raises OutputError: other users can write to the cache, or the store cannot be read.
     """
@@ -172,7 +196,8 @@ def copy_graph(place: str, origin: str) -> Path:
     """Copy a graph of a cache in a store to this host, unless another process has; return its
     folder.
 
-    Raises OutputError: it is not in the cache, or it cannot be copied.
+    ``place``: URL of the cache. ``origin``: the digest of the graph's input. Raises OutputError: it
+    is not in the cache, or it cannot be copied.
     """
     cache = local_cache(place)
     folder = cache / _folder_name(origin)
@@ -187,8 +212,11 @@ def copy_graph(place: str, origin: str) -> Path:
 
 @contextlib.contextmanager
 def _locked(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock of a graph within the block; wait for it, and create the cache if there is
-    none.
+    """Hold the lock of a graph within the block; wait for it if another process holds it.
+
+    ``cache``: folder of the cache, which is created if there is none. ``lock``: path of the lock
+    file. ``say``: called with a message if this process has to wait. Raises OutputError: the cache
+    cannot be written to, other users can write to it, or its file system has no locks.
     """
     try:
         cache.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -214,7 +242,10 @@ def _locked(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[Non
 
 
 def _require_private(cache: Path) -> None:
-    """Refuse a cache that others can write graphs to: results would be certified against those."""
+    """Raise OutputError for a cache that other users can write graphs to.
+
+    Results are certified against the graph, so a false graph would make false results look right.
+    """
     try:
         require_private(cache.resolve())
     except InputError as error:
@@ -222,7 +253,7 @@ def _require_private(cache: Path) -> None:
 
 
 def _cannot_write(cache: Path | str, error: OSError) -> OutputError:
-    """Return the error of a run whose graph the cache does not take."""
+    """Return the OutputError that says why a cache cannot be written to."""
     return OutputError(
         f"--graph-cache {cache} cannot be written to: "
         f"{error.strerror or error}; take another folder"

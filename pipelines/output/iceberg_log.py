@@ -41,9 +41,23 @@ def compare_iceberg(
 ) -> None:
     """Compare an Iceberg table with one that its package makes of the same parts.
 
-    ``make``: make the table in the folder of a URL, with absolute addresses of the parts.
-    ``address``: of the folder that has the table. Raises DifferenceError; and any error of the
-    package.
+    Parameters
+    ----------
+    store : Store
+        The folder of the run, with the table.
+    manifest : Manifest
+        Lists the parts of the run.
+    make : callable
+        ``make(url)`` makes the table of the parts again in the folder of a URL.
+    address : str
+        URL of the folder of the run, by which the table names the parts.
+
+    Raises
+    ------
+    DifferenceError
+        The tables differ.
+    Exception
+        Any error of the package that reads the table.
     """
     with temporary_folder() as folder:
         url = f"file://{folder}"
@@ -55,7 +69,7 @@ def compare_iceberg(
         expected_log = _Table(lambda name: again.get(f"metadata/{name}", MAX_BYTES), url).describe()
 
         for expected in expected_log:
-            # Only now: what is read next is named by what was found to be right.
+            # The next file is read only now: its name comes from what has been found to be right.
             actual = next(actual_log)
             if actual.data_files:
                 names = [
@@ -67,17 +81,21 @@ def compare_iceberg(
 
 
 class _Description(NamedTuple):
-    """What a file of a log says, or a section of it."""
+    """What a file of a log says, or a section of it, with what differs from table to table
+    replaced.
+    """
 
-    file: str
+    file: str  # its name in the folder of the run
     section: str  # begins the names of its fields in messages; "" for the whole file
-    fields: dict[str, Any]  # values by their keys
-    data_files: list[NamedFile] | None = None  # those that a manifest names
+    fields: dict[str, Any]  # values by their keys, which are joined by dots where they are nested
+    data_files: list[NamedFile] | None = None  # those that a manifest names; None in other files
 
 
 class _Table:
-    """The log of an Iceberg table, of which ``read`` returns a file by its name; the table has the
-    address ``location``.
+    """The log of an Iceberg table.
+
+    ``read`` returns the content of a file of the log by its name. ``location`` is the URL of the
+    table, with which the addresses of its files begin.
     """
 
     def __init__(self, read: Read, location: str):
@@ -94,6 +112,7 @@ class _Table:
         They are the metadata, the list of manifests and the manifests. Counts over all files come
         last: a file too many is named, rather than its count.
         """
+        # The metadata, which name the list of manifests of the one snapshot.
         file, metadata = self._read_metadata()
         self._placeholders = {
             str(metadata.get("current-snapshot-id")): "the present snapshot",
@@ -102,6 +121,7 @@ class _Table:
         fields = {key: self._replace_own(key, value) for key, value in _flatten(metadata)}
         yield _Description(file, "", _without_counts(fields))
 
+        # The list of manifests, and then each manifest.
         (snapshot,) = metadata["snapshots"]
         listing = self._name_of(snapshot["manifest-list"])
         manifests: list[Any] = []
@@ -111,6 +131,7 @@ class _Table:
         for entry in manifests:
             yield from self._describe_manifest(listing, entry)
 
+        # Names of files are random, so the keys of counts name the list by what it is.
         counts = {
             key.replace(listing, "manifest list"): value
             for key, value in fields.items()
@@ -119,8 +140,9 @@ class _Table:
         yield _Description(file, "", counts)
 
     def _read_metadata(self) -> tuple[str, dict[str, Any]]:
-        """Return the file of the metadata that the hint names, and its fields without the address
-        of the table.
+        """Return the name of the metadata file that the hint names, and its fields.
+
+        The address of the table (``location``) is checked here, and is not among the fields.
         """
         hint = self._read(HINT).decode("ascii", "replace").strip()
         if not HINTED.fullmatch(hint):
@@ -139,7 +161,7 @@ class _Table:
         return file, metadata
 
     def _name_of(self, address: str) -> str:
-        """Return the name of a file of the log from its address."""
+        """Return the name of a file of the log from its address, which begins with ``_prefix``."""
         return address[len(self._prefix) :]
 
     def _replace_own(self, key: str, value: Any) -> Any:
@@ -159,7 +181,11 @@ class _Table:
         return value
 
     def _describe_manifest(self, listing: str, entry: Any) -> Iterator[_Description]:
-        """Yield what a manifest says that an entry of the list of manifests names."""
+        """Yield what a manifest says.
+
+        ``listing``: name of the list of manifests. ``entry``: its record that names the manifest.
+        Raises DifferenceError: the manifest has another length than the entry says.
+        """
         name = self._name_of(entry["manifest_path"])
         data = self._read(name)
         length = entry["manifest_length"]
@@ -169,10 +195,10 @@ class _Table:
         yield from self._describe_avro(name, data, [])
 
     def _describe_avro(self, name: str, data: bytes, records: list[Any]) -> Iterator[_Description]:
-        """Yield the header of an Avro file, and then its records, which are also added to
-        ``records``.
+        """Yield the header of an Avro file, and then its records; also add these to ``records``.
 
-        The header comes first, since the rest is decoded by it: only one that is right is used.
+        ``name``: of the file in the log. ``data``: its content. The header is yielded first, since
+        the rest is decoded by it: the caller compares it before the records are decoded.
         """
         from pyiceberg.avro.file import AvroFile
 
@@ -198,13 +224,16 @@ class _Table:
 
 
 def _without_counts(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that are no sums over all files."""
+    """Return the fields except sums over all files, which are compared last."""
     return {key: value for key, value in fields.items() if not _COUNTS.search(key)}
 
 
 def _by_path(file: str, records: list[Any]) -> dict[str, Any]:
-    """Return records of a file of the log by the data files that they name, or by the positions of
-    the manifests, whose names are random.
+    """Return records of a file of the log by what they name.
+
+    The key is the address of a data file. Manifests have random names, so for these it is their
+    position. The field ``manifest_length`` is left out, since it was compared with the file. Raises
+    DifferenceError: a file is named twice.
     """
     by_path: dict[str, Any] = {}
     for number, record in enumerate(records):

@@ -35,9 +35,9 @@ _COMMON_KEYS = (
 
 
 class ReadLabels(NamedTuple):
-    """Labels of one run or of two, whose hubs are vertex numbers."""
+    """Labels of one run or of two (one per direction)."""
 
-    labels: HubLabels
+    labels: HubLabels  # whose hubs are vertex numbers, so that ranks equal vertex numbers
     ids: Any  # the id of each vertex number, ascending: an integer array, or pyarrow strings
     facts: dict[str, Any]  # fingerprint and size of the graph, metric, unit and direction
     is_integer: bool  # whether distances are integers in the files
@@ -57,8 +57,18 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
     """Read the labels of a run, and for a directed graph those of a second run with ``--direction
     in``.
 
-    Raises InputError: a folder holds no finished run of labels of all vertices, a part is not as it
-    was written, or the two do not belong together.
+    Parameters
+    ----------
+    folder : str or path
+        Output folder, or URL, of the run with the labels of distances from each vertex.
+    inward : str, optional
+        That of the run with the labels of distances to each vertex; only for a directed graph.
+
+    Raises
+    ------
+    InputError
+        A folder holds no finished run of labels of all vertices, a part is not as it was written,
+        or the two do not belong together.
     """
     store = open_store(folder)
     manifest = _read_label_manifest(store, "out")
@@ -116,8 +126,10 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
 
 
 def _read_label_manifest(store: Store, direction: str) -> Manifest:
-    """Read the manifest of a run; raise InputError unless it has finished, and its result are the
-    labels of all vertices in a direction.
+    """Read the manifest of a run of labels.
+
+    Raises InputError: the run has not finished, or its result is not the labels of all vertices in
+    ``direction``, "out" or "in". The direction of an undirected graph does not matter.
     """
     try:
         manifest = read_manifest(store)
@@ -168,7 +180,7 @@ def _read_rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
     distances = []
     first = 0
     for entry in manifest["parts"]:
-        where = f"{store}/{entry['file']}"
+        where = f"{store}/{entry['file']}"  # begins messages
         if not is_whole(store, entry):
             raise InputError(f"{where}: it is not as its run has written it; repair it by --resume")
         sources = ids[first : first + len(entry["sources"])]
@@ -195,9 +207,10 @@ def _read_rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
 
 
 def _checked_distances(where: str, column: Any) -> np.ndarray:
-    """Return distances that are integers below 2^61, of 32 bits if they are small, or floats.
+    """Return the distances of a column: int32 if they are small integers, else int64, or float64.
 
-    Raises InputError: they are none.
+    ``where`` begins messages. Raises InputError: a distance is null, no number, negative, or 2^61
+    or more.
     """
     distances = column.to_numpy()
     if column.null_count or distances.dtype.kind not in "if":
@@ -217,7 +230,11 @@ def _narrow_integers(distances: np.ndarray) -> np.ndarray:
 
 
 def _find_unit(distances: np.ndarray) -> float:
-    """Return the largest power of two that floats are multiples of; 1 if all are 0."""
+    """Return the largest power of two of which all distances (floats) are multiples; 1 if all are
+    0.
+
+    In this unit they become integers, which are added exactly.
+    """
     fraction, exponent = np.frexp(distances[distances > 0])
     if not fraction.size:
         return 1.0
@@ -230,7 +247,9 @@ def _find_unit(distances: np.ndarray) -> float:
 
 
 def _positions(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Return the positions of integers among ascending ids, any position for those that are none."""
+    """Return the positions of integers among ascending ids; for a value that is no id, any valid
+    position.
+    """
     first = int(ids[0])
     if int(ids[-1]) - first == ids.size - 1:  # without gaps they need no search
         return np.clip(values.astype(np.int64) - first, 0, ids.size - 1)
@@ -238,8 +257,10 @@ def _positions(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
 
 
 def _in_units(place: str, rows: _Rows, unit: float) -> LabelLists:
-    """Return labels with distances as multiples of a unit; raise InputError if the multiples of
-    floats are too large. ``place``: the folder of the labels.
+    """Return labels with distances as integer multiples of ``unit``.
+
+    Integer distances stay as they are, since the unit is then 1. ``place``: the folder of the
+    labels, for messages. Raises InputError: a multiple is 2^61 or more.
     """
     distances = rows.distances
     if distances.dtype.kind == "f":
@@ -251,9 +272,10 @@ def _in_units(place: str, rows: _Rows, unit: float) -> LabelLists:
 
 
 def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
-    """Return the position of each id of an Arrow column among ascending ids.
+    """Return the position of each id of an Arrow column among ascending ids, as int32.
 
-    Raises InputError: an id is of another type, or has no label; ``where`` says where it stands.
+    ``where`` begins messages: the file of the column. ``ids``: an integer array, or pyarrow
+    strings. Raises InputError: an id is of another type, or is not among ``ids``.
     """
     column = plain_column(pa.chunked_array([column])).combine_chunks()
 

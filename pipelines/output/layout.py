@@ -35,8 +35,8 @@ def part_order(name: str) -> tuple[int, str]:
 
 
 def partition_name(column: str, value: object) -> str:
-    """Return the name of the folder of the parts whose sources have a value in a column, as readers
-    of Hive's layout do.
+    """Return the name of a partition: the folder of the parts whose sources have ``value`` in the
+    ``column`` of their table, as Hive names it.
     """
 
     def escape(text: str) -> str:
@@ -51,12 +51,12 @@ class Layout:
     """The parts of a run, and what they have in common."""
 
     result: str = "distances"  # name of the output schema, stored in each part with its description
-    # sources of a part that is not the last one, of its partition if there are any
+    # Sources per part; the last part of the run, or of each partition, may have fewer.
     batch_size: int = 1
-    # The number of sources by the folder of their parts; without partitions that of all by "".
+    # Number of sources by the name of the folder of their parts, in the order of the parts. Without
+    # partitions the key is "", and the number is that of all sources.
     partitions: Mapping[str, int] = field(default_factory=dict)
-    # order of the rows of a part: that of the sources, or "distance", see
-    # ``part_file.sort_by_distance``
+    # Order of the rows of a part: "source", as the sources come, or "distance", the smallest first.
     sort: str = "source"
     run: str = ""  # fingerprint of the run, stored in each part
 
@@ -72,7 +72,7 @@ class Layout:
 
     @cached_property
     def _ends(self) -> list[int]:
-        """For each partition the number of the part that follows its last one."""
+        """For each partition the number of the part that follows its last one, ascending."""
         return list(accumulate(-(-count // self.batch_size) for count in self.partitions.values()))
 
     @property
@@ -86,7 +86,10 @@ class Layout:
         return number is not None and number < self.n_parts and name == self.name(number)
 
     def bounds(self) -> Iterator[tuple[int, int]]:
-        """Yield for each part where its sources begin and end among those of the run."""
+        """Yield for each part where its sources begin and end in the list of all sources.
+
+        The end is exclusive. A part has sources of one partition alone.
+        """
         begin = 0
         for count in self.partitions.values():
             end = begin + count
@@ -95,8 +98,9 @@ class Layout:
             begin = end
 
     def folder(self, number: int) -> str:
-        """Return the folder of a part, with a slash, or ``""``."""
+        """Return the folder of a part, with a slash at its end; ``""`` without partitions."""
         if len(self._folders) > 1:
+            # The first partition that ends behind this part has it.
             name = self._folders[bisect_right(self._ends, number)]
         else:  # of one partition, or of none, whose ends need not be counted
             name = "".join(self._folders)
@@ -107,8 +111,8 @@ class Layout:
         return self.folder(number) + part_name(number, self.result)
 
     def partition_values(self) -> tuple[str, list[str]]:
-        """Return the name of the column of the partitions and its values, as text; ``""`` and none
-        without partitions.
+        """Return the name of the column of the partitions, and the value of each, as text, in
+        order; ``""`` and an empty list without partitions.
         """
         folders = [name for name in self.partitions if name]
         if not folders:

@@ -57,9 +57,11 @@ def describe_result(result: str) -> str:
 
 
 def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Table:
-    """Return what the cells are, in their order: all edges, all vertices, or all pairs.
+    """Return a table with a row per cell, in the order of their numbers.
 
-    ``of``: "edges", "vertices" or "pairs".
+    A cell is what has a load: an edge, a vertex or a pair, as ``of`` says ("edges", "vertices" or
+    "pairs"). ``pairs`` is needed for pairs alone. The table's metadata have the size of the graph,
+    from which the scale of loads follows.
     """
     columns = columns_of_cells(graph, of, np.arange(count_cells(graph, of, pairs)), pairs)
     facts = {"n_vertices": graph.n_vertices, "directed": graph.directed}
@@ -67,10 +69,26 @@ def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Tab
 
 
 def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
-    """Return the sums of all parts in one table: a row per cell that carries something.
-    ``options`` are those of the kind.
+    """Return the sums of all parts in one table, with a row per cell whose sum is not 0.
 
-    Raises ValueError: a part has a cell that ``_cells.pq`` lacks, or another unit.
+    Parameters
+    ----------
+    kind : ResultKind
+        Kind of the result: name of the load, and whether and how it is scaled.
+    options : KindOptions
+        The options of the kind.
+    parts : sequence of Path
+        Part files of the run, at least one, in the folder with ``_cells.pq``.
+
+    Returns
+    -------
+    list of one pyarrow.Table
+        Its metadata have what ``read_facts`` returns.
+
+    Raises
+    ------
+    ValueError
+        A part has a cell that ``_cells.pq`` lacks, or sums in another unit.
     """
     with open_regular(parts[0].parent / CELLS) as file:
         cells = pq.read_table(file, page_checksum_verification=True)
@@ -80,6 +98,7 @@ def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterab
     rows = rows[rows < n_cells]  # without the sums of lost pairs, which come after the cells
     values = values_at(sums, rows, kind.load)
 
+    # What the table says of itself: lost pairs, or the scale and the error of an estimate.
     facts = {}
     if kind.scaled is None:
         lost = values_at(sums, np.array([n_cells + LOST]), kind.load)[0].item()
@@ -97,7 +116,11 @@ def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterab
 
 
 def _sum_parts(kind: ResultKind, parts: Sequence[Path], n_cells: int) -> ExactSums:
-    """Return the sum of each cell over all parts; they are in the unit of the first part."""
+    """Return the sum of each cell over all parts, in the unit (a power of two) of the first part.
+
+    ``n_cells`` counts the extra cells for lost pairs, too. Raises ValueError: a part has another
+    unit, or a cell number that is too large.
+    """
     sums: ExactSums | None = None
     for part in parts:
         with open_part(part) as file:
@@ -118,6 +141,8 @@ def _sum_parts(kind: ResultKind, parts: Sequence[Path], n_cells: int) -> ExactSu
 
 
 def read_facts(schema: pa.Schema) -> Facts:
-    """Return what the metadata of a table of loads says; nothing of another table."""
+    """Return what the metadata of a table of loads say, for the manifest; an empty dict for another
+    table.
+    """
     metadata = schema.metadata or {}
     return {name: json.loads(metadata[key]) for name, key in LOAD_FACTS.items() if key in metadata}  # type: ignore[return-value]

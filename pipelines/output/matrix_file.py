@@ -43,17 +43,19 @@ def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
 
 
 def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.FixedSizeListArray:
-    """Return the distances of one source as an array of one list, which may share the memory of
-    hops.
+    """Return the distances of one source as an array of one list, in the narrowest type.
 
-    ``distance`` and ``reached``, bool, have shape (n_vertices,). ``unreached``: see
-    ``unreached_in_file``.
+    ``distance`` has shape (n_vertices,). ``reached``, bool, of the same shape, says which vertices
+    are reached. ``unreached`` is the distance of the others in the file, as ``unreached_in_file``
+    returns it. Hops are not copied if their type stays.
     """
     if unreached == np.inf:
         distance = distance.copy()  # the array may belong to a plan
     elif is_hops(distance.dtype):
         distance = distance.astype(_narrowest(int(distance.max())), copy=False)
-    else:  # sums of integers, in floats or int64, where ``reached`` alone tells the unreached
+    else:
+        # Sums of integers, as floats or int64. Unreached ones are set to 0 first, since a float
+        # ``inf`` becomes no integer, and to ``unreached`` in the end.
         sums = np.where(reached, distance, 0).astype(np.int64)
         largest = int(sums.max())
         if unreached == MAX_INTEGER:
@@ -100,9 +102,10 @@ def to_array(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def cast_lists(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return a table with lists of distances of the type that a schema has.
+    """Return a table whose lists of distances have the type that ``schema`` has for them.
 
-    Raises pyarrow.ArrowInvalid: a distance does not fit that type.
+    A table that has it already is returned unchanged. Raises pyarrow.ArrowInvalid: a distance does
+    not fit that type.
     """
     kind = schema.field("distance").type
     if table.schema.field("distance").type == kind:
@@ -126,8 +129,8 @@ class MatrixWriter:
         self._path = path
         self._metadata = metadata
         self._pending: list[pa.Table] = []  # records that are not written yet
-        # The file, a ``HashedFile``, its buffer, and the writer of pyarrow; None before the first
-        # batch.
+        # The file (a ``HashedFile``), its buffer (a ``BufferedWriter``), and the writer of pyarrow;
+        # None before the first batch.
         self._raw: Any = None
         self._file: Any = None
         self._writer: Any = None
@@ -148,7 +151,7 @@ class MatrixWriter:
         known.
         """
         self._flush()
-        assert self._schema is not None
+        assert self._schema is not None  # there was a record
         empty = pa.RecordBatch.from_arrays(
             [pa.array([], field.type) for field in self._schema], schema=self._schema
         )
@@ -157,12 +160,13 @@ class MatrixWriter:
         return self._raw.digest.hexdigest()
 
     def _flush(self) -> None:
-        """Write what is pending as one batch, in the widest type of lists so far."""
+        """Write the pending records as one batch, in the widest type of lists so far."""
         tables = self._pending
         self._pending = []
         if not tables:
             return
 
+        # The widest type among the pending records and those that are written.
         schemas = [table.schema for table in tables]
         if self._schema is not None:
             schemas.append(self._schema)
@@ -185,7 +189,8 @@ class MatrixWriter:
         earlier = None
         if self._writer is not None:
             self._end()
-            # a name that ``run_folder.LEFT`` has, so that it is deleted if this process dies
+            # Its name matches ``run_folder.LEFT``, so that a later run deletes it if this process
+            # dies.
             earlier = self._path.with_name(f"{self._path.stem}{uuid.uuid4().hex}.tmp")
             os.replace(self._path, earlier)
 
@@ -215,7 +220,9 @@ class MatrixWriter:
 
 
 def metadata_and_rows(file: pa.ipc.RecordBatchFileReader) -> tuple[dict[bytes, bytes], list[int]]:
-    """Return the metadata that ``MatrixWriter.close`` wrote, and the rows of each batch."""
+    """Return the metadata that ``MatrixWriter.close`` has written with the last batch, and the
+    number of rows of each batch.
+    """
     rows: list[int] = []
     metadata: dict[bytes, bytes] = {}
     for i in range(file.num_record_batches):
@@ -226,7 +233,10 @@ def metadata_and_rows(file: pa.ipc.RecordBatchFileReader) -> tuple[dict[bytes, b
 
 
 def unfit_lists(schema: pa.Schema, n_vertices: int) -> str:
-    """Describe what is wrong with the column of distances; ``""`` if nothing is."""
+    """Describe what is wrong with the type of the column of distances; ``""`` if nothing is.
+
+    It must have lists of ``n_vertices`` numbers.
+    """
     kind = schema.field("distance").type
     if not is_matrix(schema) or kind.list_size != n_vertices:
         return f"its column 'distance' has type {kind}, not lists of {n_vertices}"

@@ -47,18 +47,18 @@ class _Actual(NamedTuple):
 class _Page(NamedTuple):
     """A data page, as it stands in the file."""
 
-    offset: int  # of its header in the file
-    size: int  # with its header
+    offset: int  # of its header in the file, in bytes
+    size: int  # in bytes, with its header
     first_row: int  # its number in the row group
-    n_rows: int
+    n_rows: int  # number of its rows, with those that are null
     statistics: Struct  # struct ``Statistics`` of its header; empty if there is none
 
 
 class Statements:
     """The statements of one Parquet file, which is read without pyarrow.
 
-    A fault is a text that says what is stated falsely, and where. Raises ValueError: the footer
-    cannot be read.
+    A fault, in this module, is a text that says what is stated falsely, and where. Raises
+    ValueError: the footer cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +67,10 @@ class Statements:
             self._footer = parse_footer(read_footer(file))
 
     def first_fault(self, group: int, rows: pa.Table) -> str:
-        """Return the first fault of a row group, which has these rows; ``""`` if there is none."""
+        """Return the first fault of a row group; ``""`` if there is none.
+
+        ``group``: its number. ``rows``: its rows, as pyarrow has read them.
+        """
         try:
             struct = _value(self._footer, parquet.FILE_GROUPS).values[group]
             with self._path.open("rb") as file:
@@ -76,7 +79,10 @@ class Statements:
             return f"what it states cannot be read ({type(error).__name__})"
 
     def _faults(self, file: BinaryIO, group: Struct, rows: pa.Table) -> Iterator[str]:
-        """Yield the faults of a row group, of the group first and then of its columns."""
+        """Yield the faults of a row group, of the group first and then of its columns.
+
+        ``group`` is its struct ``RowGroup`` in the footer, and ``rows`` are its rows.
+        """
         yield from _unknown_fields("the footer", self._footer, _FIELDS_OF_FILE)
         yield from _unknown_fields("the row group", group, _FIELDS_OF_GROUP)
 
@@ -109,7 +115,8 @@ def _faults_of_column(
 ) -> Iterator[str]:
     """Yield the faults of a column in a row group.
 
-    ``entry``: its struct ``ColumnChunk``, in which ``column`` is the struct ``ColumnMetaData``.
+    ``name``: of the column. ``entry``: its struct ``ColumnChunk``, in which ``column`` is the
+    struct ``ColumnMetaData``. ``values``: the rows of the column.
     """
     yield from _unknown_fields("it", entry, _FIELDS_OF_ENTRY)
     yield from _unknown_fields("it", column, _FIELDS_OF_COLUMN)
@@ -155,6 +162,9 @@ def _faults_of_indexes(
 ) -> Iterator[str]:
     """Yield the faults of the page index of a column: its structs ``OffsetIndex`` and
     ``ColumnIndex``, each of which may be missing.
+
+    ``entry``: struct ``ColumnChunk``, which says where they stand. ``pages``: the data pages.
+    ``of_pages``: what is true of the values of each page. ``kind``: type of the column.
     """
     structs: list[Struct | None] = []
     for offset, size in parquet.INDEXES:
@@ -179,7 +189,8 @@ def _read_pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tu
     """Return the data pages as they stand in the file, and the number of all pages by their type
     and encoding.
 
-    Raises ValueError: they do not fill the bytes of the column.
+    ``column``: struct ``ColumnMetaData``, which says where the pages begin and end. Raises
+    ValueError: they do not fill the bytes of the column.
     """
     pages: list[_Page] = []
     encodings: Counter[tuple[int, int]] = Counter()
@@ -192,7 +203,7 @@ def _read_pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tu
         header = reader.struct()
         size = reader.at + _value(header, parquet.PAGE_COMPRESSED)
         if size <= 0:
-            raise ValueError("a page has no bytes")
+            raise ValueError("a page has no bytes")  # the loop would not end
         page_type = _value(header, parquet.PAGE_TYPE)
         header_of_type = _value(header, parquet.PAGE_HEADERS[page_type])
         encodings[page_type, _value(header_of_type, parquet.PAGE_ENCODING)] += 1
@@ -211,37 +222,43 @@ def _read_pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tu
 
 
 def _read_at(file: BinaryIO, offset: int, size: int) -> bytes:
-    """Read so many bytes of a file, or those up to its end; raise ValueError for an offset outside
-    of it.
+    """Read ``size`` bytes of a file from ``offset`` on, or fewer at its end; raise ValueError for
+    an offset outside of the file.
     """
     end = file.seek(0, os.SEEK_END)
     if not 0 <= offset <= end or size < 0:
         raise ValueError("a place is outside the file")
     file.seek(offset)
-    return file.read(min(size, end - offset))  # it allocates as much as it is asked for
+    # ``read`` allocates as many bytes as it is asked for, which a damaged file may state too high.
+    return file.read(min(size, end - offset))
 
 
 def _value(struct: Struct, field: int) -> Any:
-    """Return the value of a field, which a struct has beside its type."""
+    """Return the value of the field with a number, without its Thrift type; KeyError without the
+    field.
+    """
     return struct[field][1]
 
 
 def _begin(column: Struct) -> int:
-    """Return the position of the first page of a column."""
+    """Return the position in the file of the first page of a column: of its dictionary, if any."""
     if parquet.DICTIONARY_PAGE in column:
         return int(_value(column, parquet.DICTIONARY_PAGE))
     return int(_value(column, parquet.DATA_PAGE))
 
 
 def _unknown_fields(what: str, struct: Struct, known: frozenset[int]) -> Iterator[str]:
-    """Yield a fault if a struct has fields that this job does not write, such as a Bloom filter."""
+    """Yield a fault if a struct has fields that this job does not write, such as a Bloom filter.
+
+    ``what`` names the struct in the message. ``known``: numbers of the fields that it may have.
+    """
     unknown = sorted(struct.keys() - known)
     if unknown:
         yield f"{what} has a field (number {unknown[0]}) that this job does not write"
 
 
 def _differences(stated: dict[str, int], actual: dict[str, int]) -> Iterator[str]:
-    """Yield a fault per number, by its name, that is stated as another than it is."""
+    """Yield a fault per number that is stated wrongly. Both dicts have numbers by their names."""
     for what, value in actual.items():
         if stated[what] != value:
             yield f"{what} is stated as {stated[what]}, and it is {value}"
@@ -254,7 +271,10 @@ def _actual_values(values: pa.ChunkedArray, n_rows: int) -> _Actual:
 
 
 def _faults_of_statistics(statistics: Struct, actual: _Actual, kind: pa.DataType) -> Iterator[str]:
-    """Yield the faults of a struct ``Statistics``."""
+    """Yield the faults of a struct ``Statistics`` of a page or a column.
+
+    ``actual``: what is true of its values. ``kind``: their type, by which bounds are decoded.
+    """
     if parquet.NULL_COUNT in statistics:
         stated = _value(statistics, parquet.NULL_COUNT)
         yield from _differences({"number of nulls": stated}, {"number of nulls": actual.n_nulls})
@@ -262,6 +282,7 @@ def _faults_of_statistics(statistics: Struct, actual: _Actual, kind: pa.DataType
         ("min", parquet.MINIMUM_FIELDS, actual.least),
         ("max", parquet.MAXIMUM_FIELDS, actual.largest),
     )
+    # Each bound may stand in two fields, of which one is deprecated.
     for what, fields, value in bounds:
         for field in fields:
             if field in statistics:
@@ -269,7 +290,10 @@ def _faults_of_statistics(statistics: Struct, actual: _Actual, kind: pa.DataType
 
 
 def _faults_of_bound(what: str, raw: bytes, actual: Any, kind: pa.DataType) -> Iterator[str]:
-    """Yield a fault unless an encoded bound is the smallest or largest value that there is."""
+    """Yield a fault unless the encoded bound ``raw`` is exactly the value ``actual``.
+
+    ``what``: "min" or "max", for the message. ``kind``: type of the values.
+    """
     stated = decode_bound(raw, kind)
     if stated != actual:
         yield f"{what} is stated as {stated!r:.60}, and it is {actual!r:.60}"
@@ -278,7 +302,11 @@ def _faults_of_bound(what: str, raw: bytes, actual: Any, kind: pa.DataType) -> I
 def _faults_of_column_index(
     index: Struct, of_pages: list[_Actual], kind: pa.DataType
 ) -> Iterator[str]:
-    """Yield the faults of a struct ``ColumnIndex``, which has one entry per page."""
+    """Yield the faults of a struct ``ColumnIndex``, which has one entry per page.
+
+    ``of_pages``: what is true of the values of each page. ``kind``: type of the column.
+    """
+    # Whether all values of a page are null; such a page has no bounds.
     is_null = [bool(flag == 1) for flag in _value(index, parquet.NULL_PAGES).values]
     if is_null != [actual.n_nulls == actual.n_rows for actual in of_pages]:
         yield "the index has other pages without values"
@@ -299,6 +327,7 @@ def _faults_of_column_index(
         if stated != [actual.n_nulls for actual in of_pages]:
             yield "the index has other numbers of nulls"
 
+    # Pages may be said to ascend or descend: then both their least and their largest values do.
     order = _BOUNDARY_ORDERS.get(_value(index, parquet.BOUNDARY_ORDER))
     if order is not None:
         filled = [actual for actual in of_pages if actual.n_nulls < actual.n_rows]
@@ -309,8 +338,11 @@ def _faults_of_column_index(
 
 
 def _faults_of_levels(struct: Struct, field: int, of_pages: list[_Actual]) -> Iterator[str]:
-    """Yield a fault if a histogram of definition levels has other numbers of nulls, level 0, and of
-    values, level 1.
+    """Yield a fault if a histogram of definition levels is wrong.
+
+    A null has the definition level 0, and a value level 1. The histogram, in ``field`` of
+    ``struct``, has two numbers per page; it may be missing or empty. ``of_pages``: what is true of
+    each page.
     """
     if field not in struct:
         return
@@ -323,7 +355,9 @@ def _faults_of_levels(struct: Struct, field: int, of_pages: list[_Actual]) -> It
 
 
 def _faults_of_order(group: Struct, rows: pa.Table) -> Iterator[str]:
-    """Yield a fault if rows are said to be sorted and are not."""
+    """Yield a fault if rows are said to be sorted and are not; this job sorts in ascending order
+    alone. ``group``: struct ``RowGroup``.
+    """
     if parquet.GROUP_SORTING not in group:
         return
     stated = _value(group, parquet.GROUP_SORTING).values
@@ -342,6 +376,7 @@ def _ascends(keys: pa.Table) -> bool:
     for column in keys.columns:
         if column.null_count:
             return False
+        # A pair of adjacent rows falls if this column falls and all earlier ones are equal.
         before = column.slice(0, n_pairs)
         after = column.slice(1)
         falls = pc.and_(pc.greater(before, after), pc.invert(is_decided))

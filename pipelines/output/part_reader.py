@@ -25,8 +25,8 @@ class PartReader:
     _path: Path
     _file: Any  # pyarrow's ``ParquetFile``, or ``RecordBatchFileReader`` for Arrow
     metadata: Mapping[bytes, bytes]  # metadata of the file, with the job's footer
-    schema: pa.Schema
-    group_rows: Sequence[int]  # number of rows of each group
+    schema: pa.Schema  # of its rows
+    group_rows: Sequence[int]  # number of rows of each row group, or of each batch of Arrow
 
     @property
     def n_rows(self) -> int:
@@ -34,15 +34,18 @@ class PartReader:
         return sum(self.group_rows)
 
     def read(self, group: int, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read a group of rows; all columns if none are named."""
+        """Read the group of rows with a number; all columns if ``columns`` is None."""
         if isinstance(self._file, pq.ParquetFile):
             return self._file.read_row_group(group, columns=columns)
         table = pa.Table.from_batches([self._file.get_batch(group)])
         return table if columns is None else table.select(columns)
 
     def describe_false_statement(self, group: int, rows: pa.Table) -> str:
-        """Describe what the file states falsely of a group of these rows, such as a bound by which
-        readers skip it; ``""`` if nothing.
+        """Describe what the file states falsely of a group, such as a bound by which readers skip
+        it; ``""`` if nothing.
+
+        ``rows``: all rows of the group, which the statements are compared with. An Arrow file
+        states nothing.
         """
         if not isinstance(self._file, pq.ParquetFile):
             return ""
@@ -54,15 +57,16 @@ class PartReader:
         return Statements(self._path)
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield all groups, one after another."""
+        """Yield all groups of rows, in order; all columns if ``columns`` is None."""
         return (self.read(group, columns) for group in range(len(self.group_rows)))
 
 
 @contextmanager
 def open_part(path: Path) -> Iterator[PartReader]:
-    """Open a part file; its name says which format it has.
+    """Open a part file within the block; the ending of its name says which format it has.
 
-    Raises OSError, pyarrow.ArrowException, ValueError: it cannot be read.
+    Raises OSError, pyarrow.ArrowException, ValueError: it cannot be read. The checksum of each page
+    of a Parquet file is verified when it is read.
     """
     if path.suffix == ".arrow":
         with pa.OSFile(str(path)) as source:

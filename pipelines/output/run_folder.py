@@ -732,7 +732,7 @@ def size_and_digest_in(store: Store, name: str) -> tuple[int, str]:
 
 
 def is_whole(store: Store, entry: PartEntry | TableEntry) -> bool:
-    """Return whether a file of a manifest is in the store with the size and SHA-256 of its entry."""
+    """Return whether a file is in the store with the size and SHA-256 of its manifest entry."""
     try:
         return size_and_digest_in(store, entry["file"]) == (entry["bytes"], entry["sha256"])
     except OSError:

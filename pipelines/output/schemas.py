@@ -48,7 +48,8 @@ _OF_JOB = ("extremes", "labels")
 # ``importlib.metadata``, which reads the same files, takes 30 ms to import.
 _FILES = (file for folder in sys.path for file in Path(folder).glob("*-info/entry_points.txt"))
 _HAS_PLUGINS = any(b"kepler_traverse.plugins" in file.read_bytes() for file in _FILES)
-_failed: list[str] = []  # what is wrong with plug-ins: --help of what is there works all the same
+# What is wrong with plug-ins. It is no error at import, so that --help of the other kinds works.
+_failed: list[str] = []
 if _HAS_PLUGINS or OWN_MODULES or os.environ.get("KEPLER_PLUGINS"):
     _failed += map(str, import_module("kepler_traverse.plugins").load().failed)
 OUTPUT_SCHEMAS: dict[str, ResultKind] = {
@@ -82,7 +83,10 @@ else:
 
 
 def leave_out(kind: ResultKind, problem: str) -> None:
-    """Leave a kind of a plug-in out, since the job cannot have its options."""
+    """Remove a kind of a plug-in from ``OUTPUT_SCHEMAS``, since the job cannot have its options.
+
+    ``problem`` ends the sentence that says what is wrong: "a plug-in has a result kind ...".
+    """
     del OUTPUT_SCHEMAS[kind.name]
     _failed.append(f"a plug-in has a result kind {kind.name!r} {problem}")
 
@@ -99,7 +103,9 @@ def failed_plugins() -> tuple[str, ...]:
 
 
 def with_failed_plugins(message: str) -> str:
-    """Add to the message about an unknown name what is wrong with a plug-in, which may have it."""
+    """Return the message about an unknown name, with what is wrong with a plug-in that may have
+    that name.
+    """
     if _failed and _failed[0] not in message:
         return f"{message}; {_failed[0]}"
     return message

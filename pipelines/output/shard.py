@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Shard:
-    """Number ``index``, from 0, of ``count`` processes."""
+    """One of the processes that share a run."""
 
-    index: int
-    count: int
+    index: int  # number of this process, from 0 to below ``count``
+    count: int  # number of processes
 
     def __str__(self) -> str:
         """Return the shard as settings and commits name it: I/N."""
         return f"{self.index}/{self.count}"
 
     def parts(self, until: int) -> range:
-        """Return the parts of this shard below a number."""
+        """Return the numbers of the parts of this shard that are below ``until``: every n-th."""
         return range(self.index, until, self.count)

@@ -40,8 +40,10 @@ _MAX_AT_ONCE = 5 * 10**9  # bytes of one request
 
 
 class Store:
-    """A place for the files of a run, which ``str`` names: a folder on a disk. Its methods raise
-    OSError.
+    """A place for the files of a run: this one is a folder on a disk, a subclass an object store.
+
+    ``str`` of it is the path or URL, for messages. Names of files are relative to it. Its methods
+    raise OSError.
     """
 
     is_local = True  # whether the files are in the folder ``path``
@@ -53,7 +55,9 @@ class Store:
         return str(self.path)
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
-        """Return the names in a folder that sort after one, in no order; none if it does not exist."""
+        """Return the names in a folder that are greater than the text ``after``, in no order; none
+        if the folder does not exist.
+        """
         try:
             return [name for name in os.listdir(self.path / folder) if name > after]
         except FileNotFoundError:
@@ -64,16 +68,21 @@ class Store:
         return os.path.lexists(self.path / name)
 
     def get(self, name: str, max_bytes: int) -> bytes:
-        """Read a file."""
+        """Return the content of a file; raises OSError if it is larger than ``max_bytes``, too."""
         return read_regular(self.path / name, max_bytes)
 
     def parquet_footer(self, name: str) -> bytes:
-        """Read the footer of a Parquet file; also pyarrow.ArrowInvalid."""
+        """Return the footer of a Parquet file, encoded.
+
+        Raises pyarrow.ArrowInvalid, too: it is no Parquet file.
+        """
         with open_regular(self.path / name) as file:
             return read_footer(file)
 
     def put_new(self, name: str, data: bytes) -> bool:
         """Create a file; return False, and change nothing, if there is another one of that name."""
+        # The content is written to another file, to which the name is linked at once. A link fails
+        # if the name is taken, where a rename would replace the other file.
         path = self.path / name
         _make_folder(path.parent)
         partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
@@ -83,8 +92,8 @@ class Store:
                 _sync(file)
             os.link(partial, path, follow_symlinks=False)
         except FileExistsError:
-            # A server of files whose answer was lost has been asked twice, and the first time has
-            # made the link.
+            # If the answer of a file server was lost, it was asked twice, and the first request has
+            # made the link: then the file has two names.
             return os.stat(partial).st_nlink > 1
         finally:
             partial.unlink(missing_ok=True)
@@ -93,7 +102,9 @@ class Store:
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
-        """Yield a file that replaces the one of that name when the block ends without an error."""
+        """Yield a file that gets the name when the block ends without an error, in place of another
+        one of that name.
+        """
         path = self.path / name
         with replacing(path) as partial, open(partial, "xb") as file:
             yield file
@@ -101,8 +112,10 @@ class Store:
         sync_folder(path.parent)
 
     def versions(self) -> dict[str, str]:
-        """Return the names at the top and in partitions, each with its version: a text that changes
-        when the file does; ``""`` if the store has none.
+        """Return the names of files and folders at the top, and of files in partitions, each with
+        its version.
+
+        A version is a text that changes when the file does; a disk has none, and gives ``""``.
         """
         names = self.names()
         for folder in list(filter(PARTITION_NAME.fullmatch, names)):
@@ -111,8 +124,11 @@ class Store:
         return dict.fromkeys(names, "")
 
     def move_in(self, partial: Path, name: str) -> Stored | None:
-        """Take a file in ``path``, which need not be on the disk yet and may remain; return how it
-        was stored elsewhere.
+        """Give the file ``partial``, in the folder ``path``, the name ``name``, in place of another
+        one of that name.
+
+        Its bytes need not be on the disk yet. An object store copies the file, and returns how that
+        went; this store renames it, and returns None.
         """
         with open(partial, "rb") as file:
             _sync(file)
@@ -124,7 +140,9 @@ class Store:
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:  # noqa: ARG002
-        """Yield a folder on this machine with some of the files, as far as they exist."""
+        """Yield a folder on this machine that has the files ``names``, as far as they exist; it may
+        have others.
+        """
         yield self.path
 
     def delete(self, folder: str) -> None:
@@ -152,14 +170,17 @@ class HashedFile(io.FileIO):
         self.digest = hashlib.sha256()
 
     def write(self, data: Any) -> int:
-        """Write as many bytes as the system takes at once, and return their number."""
+        """Write as many bytes as the system takes at once, and return their number.
+
+        Only these are in the digest: the caller (a buffer) writes the others again.
+        """
         n_written = super().write(data)
         self.digest.update(memoryview(data)[:n_written])
         return n_written
 
 
 def _sync(file: BinaryIO) -> None:
-    """Have a file on the disk, so that it survives a power failure."""
+    """Have the bytes of a file written to the disk, so that they survive a power failure."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -185,7 +206,8 @@ class ObjectStore(Store):
 
         self._api = obstore
         super().__init__(scratch or _make_scratch())
-        # At the end of the store, or of the process: after an error a thread may still write there.
+        # The folder is deleted when this object is, or when the process ends, and not after an
+        # error: a thread may still write there.
         self._delete_scratch: Callable[[], object] = lambda: None
         if scratch is None:
             self._delete_scratch = weakref.finalize(self, delete_folder, self.path)
@@ -194,8 +216,11 @@ class ObjectStore(Store):
         return self._url
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
-        """Return the names below a folder, each once; there are no folders but in names of objects."""
-        # An object in a folder within the folder counts for the name of that one, once.
+        """Return the names of objects and folders in a folder, each once, that are greater than
+        ``after``.
+        """
+        # Folders exist only in the names of objects. An object in a folder within the folder counts
+        # for the name of that one, once.
         prefix = f"{self._url}/{folder}".rstrip("/") + "/"
         objects = listed(self._store, self._url, folder, after)
         names = (item.url[len(prefix) :].partition("/")[0] for item in objects)
@@ -209,10 +234,12 @@ class ObjectStore(Store):
             return False
 
     def get(self, name: str, max_bytes: int) -> bytes:
-        """Read an object; raises OSError if it is larger than ``max_bytes``, or comes cut short."""
+        """Return the content of an object; raises OSError if it is larger than ``max_bytes``, or
+        comes cut short.
+        """
 
         def read() -> bytes:
-            """Send one request; counts of the traffic are those of ``send``, but for the bytes."""
+            """Send one request. ``send`` counts it; the bytes received are counted here."""
             answer = self._api.get(self._store, name)
             size = answer.meta["size"]
             if size > max_bytes:
@@ -229,7 +256,9 @@ class ObjectStore(Store):
         return send("get", read)
 
     def parquet_footer(self, name: str) -> bytes:
-        """Read the end of an object, once more if the footer is longer than usual."""
+        """Return the footer of a Parquet file, encoded; read the end of the object, and read once
+        more if the footer is longer than usual.
+        """
         size = send("head", lambda: self._api.head(self._store, name))["size"]
         n_bytes = _FOOTER_GUESS
         while True:
@@ -240,7 +269,7 @@ class ObjectStore(Store):
                 return read_footer(io.BytesIO(tail))
 
     def _tail(self, name: str, size: int, n_bytes: int) -> bytes:
-        """Return the last bytes of an object."""
+        """Return the last ``n_bytes`` of an object of ``size`` bytes, or all of it."""
         start = max(0, size - n_bytes)
         return bytes(
             send(
@@ -251,15 +280,16 @@ class ObjectStore(Store):
         )
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Create an object; the store refuses to replace another one."""
+        """Create an object; return False, and change nothing, if the name is taken."""
         while True:
             traffic = Traffic()
             try:
                 self.put(name, data, traffic, mode="create")
                 return True
             except FileExistsError:
-                # If an answer was lost, the request was sent again, and the first one has created
-                # it. If it is not there, the writer who was first has failed: try again.
+                # If an answer was lost, the request was sent again, and the first one may have
+                # created the object: then it has this content. If there is none, that of another
+                # process was deleted meanwhile, or was never whole: try again.
                 with contextlib.suppress(FileNotFoundError):
                     return traffic.requests["put"] > 1 and self.get(name, 2**62) == data
             finally:
@@ -267,7 +297,9 @@ class ObjectStore(Store):
 
     @contextlib.contextmanager
     def new_file(self, name: str) -> Iterator[BinaryIO]:
-        """Yield a file on this machine, which is put when the block ends without an error."""
+        """Yield a file on this machine. When the block ends without an error, it is put into the
+        store, in place of another object of that name.
+        """
         with tempfile.NamedTemporaryFile(dir=self.path) as file:
             yield file  # type: ignore[misc]
             file.flush()
@@ -296,7 +328,10 @@ class ObjectStore(Store):
 
     def put(self, name: str, data: bytes | Path, traffic: Traffic = TRAFFIC, **options: Any) -> str:
         """Put an object, in one request unless it is larger than stores take at once; return its
-        version if it has a tag.
+        version (its tag), or ``""`` without one.
+
+        ``data``: its content, or the file that has it. ``traffic``: counts the requests and bytes.
+        ``options``: further arguments of ``obstore.put``.
         """
         if isinstance(data, Path):
             size = data.stat().st_size
@@ -340,7 +375,7 @@ class ObjectStore(Store):
 
 
 def _make_scratch() -> Path:
-    """Make a folder for files that are prepared for a store."""
+    """Make a temporary folder for files that are prepared for a store; raises OutputError."""
     try:
         return Path(make_folder())
     except OSError as error:

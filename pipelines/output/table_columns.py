@@ -17,8 +17,9 @@ def columns_of_file(path: str, what: str, is_table: bool) -> list[str] | None:
     """Return the names of the columns of a table of ids; None for a file of ids alone, or one that
     cannot be read.
 
-    ``what`` is "sources", "targets" or "pairs"; ``is_table`` says whether it is a table for sure;
-    otherwise text is one if its name and header say so, and Parquet if it has several columns.
+    ``path``: of the file, or the name of a table in memory. ``what``: "sources", "targets" or
+    "pairs". ``is_table``: whether it is a table for sure. Otherwise a text file is one if its name
+    and header say so, and a Parquet file if it has several columns.
     """
     if is_in_memory(path):
         return columns_in_memory(path)

@@ -32,17 +32,17 @@ HINTED = re.compile(rf"\d{{5}}-{UUID}")
 ICEBERG_FILE = re.compile(
     rf"{HINTED.pattern}\.metadata\.json|snap-\d+-\d+-{UUID}\.avro|{UUID}-m\d+\.avro|{HINT}"
 )
-_OF_LOG = {DELTA_LOG: re.compile(DELTA_COMMIT), ICEBERG_LOG: ICEBERG_FILE}
+_OF_LOG = {DELTA_LOG: re.compile(DELTA_COMMIT), ICEBERG_LOG: ICEBERG_FILE}  # names of its files
 _LISTED = 3  # files in a message
-MISSING = object()
+MISSING = object()  # in place of the value of a field that is not there
 
 
 class NamedFile(NamedTuple):
     """A file that a table names."""
 
     file: str  # its name in the folder, or its address if it is elsewhere
-    bytes: Any  # an integer; a damaged log may say anything
-    rows: Any  # as ``bytes``
+    bytes: Any  # its size, an integer; a damaged log may have any other value here
+    rows: Any  # its number of rows, or any other value, as ``bytes``
 
 
 class DifferenceError(Exception):
@@ -57,7 +57,8 @@ def differing_log(
     """Describe the first difference between the log of a table and the parts of the run; ``""`` if
     there is none.
 
-    ``compare`` raises it, as ``compare_delta`` does.
+    ``log`` is the folder of the log. ``compare(store, manifest)`` raises DifferenceError for a
+    difference. Any other error of it, except OutputError, is a table that cannot be read.
     """
     try:
         _refuse_others_files(store, log)
@@ -68,14 +69,15 @@ def differing_log(
     except OutputError:
         raise
     except Exception as error:
-        # also any error of a package that decodes what others may have written
+        # All errors are caught, since a package decodes here what others may have written.
         return f"the table cannot be read ({one_line(error, 400) or type(error).__name__})"
     return ""
 
 
 def stray_file(store: Store, log: str) -> str:
-    """Describe what is in the place of a log and is none of its files, where no table is; ``""`` if
-    nothing is.
+    """Describe a file in the folder of a log that is none of its files; ``""`` if there is none.
+
+    This is for a folder in which no table is complete.
     """
     try:
         _refuse_others_files(store, log)
@@ -108,7 +110,9 @@ def _refuse_others_files(store: Store, log: str) -> None:
 
 
 def _refuse_irregular(store: Store, name: str, expected: str) -> None:
-    """Raise DifferenceError unless a name is that of what is expected; see ``irregular_fault``."""
+    """Raise DifferenceError unless ``name`` is "a folder", or, if ``expected`` is ``""``, a regular
+    file.
+    """
     fault = irregular_fault(store, name, expected)
     if fault:
         raise DifferenceError(name, fault)
@@ -119,7 +123,9 @@ def refuse_difference(
 ) -> None:
     """Raise DifferenceError for the first field of a log that is not as expected.
 
-    ``section`` begins the name of a field in messages. ``stated``: the fields that the log has.
+    ``file`` and ``section`` begin the message: the file of the log, and the name of a field up to
+    its last key. ``stated``: the fields that the log has. ``expected``: those that it should have;
+    it may have no others.
     """
     for field in dict.fromkeys([*expected, *stated]):
         value = stated.get(field, MISSING)
@@ -142,6 +148,7 @@ def compare_files(named: Iterable[NamedFile], manifest: Manifest) -> None:
     """Raise DifferenceError unless a table names the parts of the run, with their sizes and rows,
     each once.
     """
+    # Counters are compared, since a damaged log may name a file twice.
     parts = Counter(
         NamedFile(part["file"], part["bytes"], part["rows"]) for part in manifest["parts"]
     )

@@ -30,7 +30,7 @@ from .schemas import OUTPUT_SCHEMAS
 from .store import Store
 from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, differing_log, stray_file
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # of 18 digits at most, so that it fits int64
 
 
 class TableFormat(NamedTuple):
@@ -57,7 +57,10 @@ class TableFormat(NamedTuple):
 
 
 def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -> None:
-    """Make a Delta table of the parts in a root, with their partitions."""
+    """Make a Delta table of the parts below the URL ``root``, with their partitions.
+
+    Its package finds the parts and their schema itself, so the store and the schema are not used.
+    """
     from deltalake import Schema, convert_to_deltalake
 
     column, values = layout.partition_values()
@@ -73,14 +76,19 @@ def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -
 
 
 def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -> None:
-    """Make an Iceberg table of the parts in a root, which a hint makes known last."""
+    """Make an Iceberg table of the parts below the URL ``root``.
+
+    The hint, by which readers find it, is written last, so that they see it whole or not at all.
+    """
     hint = _make_iceberg(f"{root}/_iceberg", root, schema, layout)
     store.put_new(f"{ICEBERG_LOG}/{HINT}", hint.encode())
 
 
 def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> str:
-    """Make a table of the parts below the URL ``root`` at another place; return the hint to it, the
-    name of its metadata without the ending.
+    """Make an Iceberg table, in the folder of the URL ``place``, of the parts below the URL
+    ``root``.
+
+    Return the hint to it: the name of its metadata file without the ending.
     """
     from pyiceberg.catalog.memory import InMemoryCatalog
 
@@ -92,7 +100,10 @@ def _make_iceberg(place: str, root: str, schema: pa.Schema, layout: Layout) -> s
 
 
 def _compare_iceberg(store: Store, manifest: Manifest) -> None:
-    """Compare an Iceberg table with one that is made again elsewhere."""
+    """Compare an Iceberg table with one that is made of the same parts in a temporary folder.
+
+    Raises DifferenceError: they differ.
+    """
     root = _root_url(store)
     schema = _make_schema(store, manifest, "iceberg")
     layout = read_layout(manifest)
@@ -144,12 +155,30 @@ def refuse_without_packages(name: str) -> None:
 
 
 def register(store: Store, manifest: Manifest, name: str) -> bool:
-    """Make the parts of a finished run a table of a key of ``TABLE_FORMATS``, unless they are one;
-    return whether they were. The table is then compared with the parts in either case.
+    """Make the parts of a finished run a table, unless they are one already.
 
-    Raises InputError (the packages of the format are not installed, or it cannot hold the parts) or
-    OutputError (the folder has a table of another format or of other files, or the table cannot be
-    written).
+    The table is then compared with the parts in either case.
+
+    Parameters
+    ----------
+    store : Store
+        The output folder of the run.
+    manifest : Manifest
+        Lists its parts.
+    name : str
+        Format of the table, a key of ``TABLE_FORMATS``.
+
+    Returns
+    -------
+    bool
+        Whether the parts were such a table already.
+
+    Raises
+    ------
+    InputError
+        The packages of the format are not installed, or it cannot hold the parts.
+    OutputError
+        The folder has a table of another format or of other files, or the table cannot be written.
     """
     refuse_without_packages(name)
     formats = [known for known, form in TABLE_FORMATS.items() if form.is_there(store)]
@@ -171,7 +200,11 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
 
 
 def _make_table(store: Store, manifest: Manifest, name: str) -> None:
-    """Make the parts a table; it is no error if another process does so meanwhile."""
+    """Make the parts a table of the format ``name``.
+
+    It is no error if another process does so meanwhile. Raises OutputError: other files are in the
+    place of the table, or it cannot be written.
+    """
     form = TABLE_FORMATS[name]
     if form.folder in store.names():
         stray = stray_file(store, form.log)
@@ -180,15 +213,15 @@ def _make_table(store: Store, manifest: Manifest, name: str) -> None:
     schema = _make_schema(store, manifest, name)
     try:
         form.write(store, _root_url(store), schema, read_layout(manifest))
-    except Exception as error:
+    except Exception as error:  # of any kind, since packages raise errors of their own
         if not form.is_there(store):
             why = one_line(error, 400) or type(error).__name__
             raise OutputError(f"{store}: the table cannot be written: {why}") from None
 
 
 def differing_table(store: Store, manifest: Manifest, name: str) -> str:
-    """Describe how a table in a folder differs from the parts of the run, with its file and field;
-    ``""`` if it does not.
+    """Describe how the table of the format ``name`` differs from the parts of the run, with file
+    and field; ``""`` if it does not.
 
     Raises InputError: the packages of the format are not installed.
     """
@@ -198,9 +231,11 @@ def differing_table(store: Store, manifest: Manifest, name: str) -> str:
 
 
 def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
-    """Return what is wrong with the tables in a folder, by the folders of their logs.
+    """Return what is wrong with the tables of a run, by the names of their folders; an empty dict
+    if nothing is.
 
-    Raises InputError: the packages of a format are not installed.
+    A folder without a complete table must have no files of others. Raises InputError: the packages
+    of a format are not installed.
     """
     wrong: dict[str, str] = {}
     for name, form in TABLE_FORMATS.items():
@@ -216,7 +251,7 @@ def wrong_tables(store: Store, manifest: Manifest) -> dict[str, str]:
 
 
 def table_address(store: Store, name: str) -> str:
-    """Return what readers take for the table."""
+    """Return the path or URL by which readers open the table of the format ``name``."""
     if name == "iceberg":
         return f"{store}/_iceberg"
     return str(store)
@@ -230,8 +265,8 @@ def _root_url(store: Store) -> str:
 
 
 def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
-    """Return the schema of the parts; raise InputError if a table of the format ``name`` cannot
-    hold them.
+    """Return the schema of the parts, from the footer of the first; raise InputError if a table of
+    the format ``name`` cannot hold them.
     """
     kind = OUTPUT_SCHEMAS[manifest["result"]]
     if kind.adds_up:
@@ -269,7 +304,9 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
 
 
 def _refuse_unfit_columns(store: Store, schema: pa.Schema, name: str) -> None:
-    """Raise InputError for a column that a table of a format cannot have."""
+    """Raise InputError for a column that a table of the format ``name`` cannot have: one of
+    unsigned integers, of an unfit name, or two whose names differ by case alone.
+    """
     for field in schema:
         if pa.types.is_unsigned_integer(field.type):
             raise InputError(

@@ -18,16 +18,18 @@ from kepler_traverse.labels import VERTEX
 _in_memory: ContextVar[Mapping[str, pa.Table]] = ContextVar(
     "tables_in_memory", default=MappingProxyType({})
 )
-# of ids that a table of vertices has for want of a column: vertices that the edges have
+# Name of the column of ids of a table of vertices if they come from the index of a data frame, for
+# want of a column. Such ids are vertices that the edges have, too.
 INDEX = "the index of the table"
 _PLACEHOLDER = re.compile(r"\((\w+) in memory\)")  # in place of the file of a table
 
 
 @contextlib.contextmanager
 def tables_in_memory(tables: Mapping[str, Mapping[str, pa.ChunkedArray]]) -> Iterator[None]:
-    """Within the block, the tables of some options are in memory, under ``name_in_memory``.
+    """Within the block, ``table_in_memory`` finds the tables of some options under the names that
+    ``name_in_memory`` returns.
 
-    ``tables``: the columns of the table of each option, by the option's name.
+    ``tables``: for each option, by its name, the columns of its table, by their names.
     """
     by_name = {name_in_memory(option): pa.table(dict(of)) for option, of in tables.items()}
     token = _in_memory.set(by_name)
@@ -38,12 +40,14 @@ def tables_in_memory(tables: Mapping[str, Mapping[str, pa.ChunkedArray]]) -> Ite
 
 
 def name_in_memory(key: str) -> str:
-    """Return what stands for the file of an option in settings and manifest."""
+    """Return the text that stands for the file of the option ``key`` in settings and manifest, if
+    its table is in memory.
+    """
     return f"({key} in memory)"
 
 
 def table_in_memory(path: str) -> pa.Table | None:
-    """Return the table of that name; None for a file.
+    """Return the table that is in memory under the name ``path``; None if it is the path of a file.
 
     Raises InputError: it was in the memory of another process.
     """
@@ -63,8 +67,10 @@ def table_in_memory(path: str) -> pa.Table | None:
 def ids_given(given: list[int | str] | str | None, what: str) -> Any:
     """Return the ids of vertices that an option lists or has in memory, or the path of their file.
 
-    None if the option is not given, or if a table in memory has no column of ids: then its ids are
-    those of vertices that the edges have. ``what`` names the ids in errors.
+    ``given``: value of the option, which is a list of ids, the path of a file, the name of a table
+    in memory, or None if it is not set. None is returned for None, and if a table in memory has no
+    column of ids: then its ids are those of vertices that the edges have. ``what`` names the ids in
+    errors.
     """
     if isinstance(given, list):
         return IdFile.listed(given, what)

@@ -49,15 +49,17 @@ HULLS = "_hulls.pq"
 GEO = b"geo"
 GEOS = b"geos"
 _DIFFERS = "it is not the given table with the results of the part files"
-Make = Callable[[Sequence[Path]], Iterable[pa.Table]]  # each table becomes a row group
+# Makes a table of the paths of the part files. The tables that it returns follow each other in one
+# file, each as a row group.
+Make = Callable[[Sequence[Path]], Iterable[pa.Table]]
 
 
 def answered_tables(settings: Settings) -> dict[str, Make]:
-    """Return the functions that make the tables of a run from the paths of its part files, by the
-    names of the files to write.
+    """Return the functions that make the tables which a finished run adds to its parts.
 
-    Their errors are InputError if a table of the user's has changed since the run began, ValueError
-    if parts lack a row.
+    The key is the name of the file to write. A function takes the paths of the part files. It
+    raises InputError if a table of the user's has changed since the run began, and ValueError if
+    parts lack a row.
     """
     kind = settings.kind
     if kind.adds_up:
@@ -76,7 +78,9 @@ def answered_tables(settings: Settings) -> dict[str, Make]:
 
 
 def _loads_maker(settings: Settings) -> Make:
-    """Return the function that adds up the loads of all parts, with shapes if the settings say so."""
+    """Return the function that adds up the loads of all parts, with a column of shapes (lines or
+    points) if the settings have a geometry.
+    """
     kind = settings.kind
     cells: Any = settings.of or kind.cells
     options = replace(settings, of=cells)
@@ -93,8 +97,10 @@ def list_tables(settings: Settings) -> set[str]:
 
 
 def tables_of_graph(settings: Settings) -> dict[str, Callable[[Graph], pa.Table]]:
-    """Return the functions that make the tables which name the edges, vertices or pairs that parts
-    have by position, from the graph, by the names of their files.
+    """Return the functions that make, from the graph, the tables which parts refer to.
+
+    Parts of loads have numbers of edges, vertices or pairs, and parts of lists have distances in
+    the order of the vertices. The tables list these in order. The key is the name of the file.
     """
     kind = settings.kind
     if kind.adds_up:
@@ -120,8 +126,8 @@ def adds_to_sources(settings: Settings) -> bool:
 
 
 def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
-    """Describe how a file differs from the tables that ``make`` makes of the part files; ``""`` if
-    it does not.
+    """Describe how the Parquet file ``path`` differs from the tables that ``make`` makes of the
+    part files; ``""`` if it does not.
     """
     try:
         with open_regular(path) as opened, pq.ParquetFile(opened) as file:
@@ -148,7 +154,9 @@ def differing_table(path: Path, make: Make, parts: Sequence[Path]) -> str:
 
 
 def _difference(expected: pa.Table, groups: list[pa.Table]) -> str:
-    """Describe how the row groups of a file differ from a table; ``""`` if they do not."""
+    """Describe how the row groups of a file differ from the table ``expected``, in metadata or
+    rows; ``""`` if they do not.
+    """
     written = pa.concat_tables(groups) if groups else expected.slice(0, 0)
     expected = _with_texts(expected, written.schema)
 
@@ -174,8 +182,10 @@ def _geos_version(facts: dict[bytes, bytes]) -> str:
 
 
 def _with_texts(table: pa.Table, written: pa.Schema) -> pa.Table:
-    """Return a table with the integers as text that a written table has as text: earlier versions
-    left ids of a CSV file as they were.
+    """Return a table in which columns of integers become text where ``written``, the schema of a
+    file, has text.
+
+    Earlier versions left the ids of a CSV file as they were, so their files have text.
     """
     for i, field in enumerate(table.schema):
         if field.name in written.names and pa.types.is_integer(field.type):
@@ -217,7 +227,11 @@ def read_source_table(settings: Settings) -> tuple[pa.Table, str]:
 
 
 def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
-    """Return the table of pairs with the distance of each row."""
+    """Return the table of ``--pairs`` with the distance of each row, and with its sums along paths
+    if there are any.
+
+    Raises InputError: the table has changed since the run began.
+    """
     table, names = read_pair_table(settings)
     rows = rows_by_pair(parts)
     # The ids of the table are written as the parts have them.
@@ -233,8 +247,10 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 
 def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
-    """Return the table of sources with the rows of the results: each row of the table once per row
-    of its source, and once, with nulls, if its source has none.
+    """Return the table of sources joined with the rows of the results.
+
+    Each row of the table occurs once per result of its source, and once, with nulls, if its source
+    has none. Raises InputError: the table has a source that the run did not have.
     """
     table, column = read_source_table(settings)
     rows = rows_of_parts(parts)
@@ -261,8 +277,9 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     sizes = sizes_by_source[source_of]
     n_answers = np.maximum(sizes, 1)
 
-    # The result of each row of the answer. A source without results may start behind the last one:
-    # the appended 0 is there for its null.
+    # The position in ``rows`` of the result of each row of the answer. A source without results
+    # may start behind the last one. Its position is null below, and the 0 that is appended here
+    # keeps the index within the array.
     by_source = np.append(np.argsort(result_source, kind="stable"), 0)  # positions in ``rows``
     results = by_source[np.repeat(starts, n_answers) + positions_in_groups(n_answers)]
     # A set bit of the mask makes a position null, and ``take`` then returns a null.
@@ -277,11 +294,12 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
 
 
 def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
-    """Return the columns besides ``pair`` of some part files, in the order of the rows of the table
-    of pairs.
+    """Return the rows of some part files, without their column ``pair``, in the order of the rows
+    of the table of pairs.
 
-    Raises ValueError: the parts do not hold each of the rows 0 to n - 1 once, where n is the number
-    of their rows. Whether the table has n rows, the caller compares.
+    ``pair`` is the number of a row of that table. Raises ValueError: the parts do not hold each of
+    the rows 0 to n - 1 once, where n is the number of their rows. The caller compares whether the
+    table has n rows.
     """
     rows = rows_of_parts(parts)
     pairs = rows["pair"].to_numpy()  # row numbers in the table of pairs
@@ -296,7 +314,7 @@ def rows_by_pair(parts: Sequence[Path]) -> pa.Table:
 
 
 def rows_of_parts(parts: Sequence[Path]) -> pa.Table:
-    """Return all rows of some part files."""
+    """Return all rows of some part files as one table, without metadata."""
     tables: list[pa.Table] = []
     for part in parts:
         with open_part(part) as file:

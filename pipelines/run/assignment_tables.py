@@ -27,11 +27,12 @@ _NAMES = ("volume", "toll", "length")
 
 
 class LinkFile(NamedTuple):
-    """The links of a file."""
+    """The links (edges) of a file."""
 
-    table: pa.Table
-    ends: tuple[str, str]  # columns with the vertices where links begin and end
-    closed: list[int]  # vertices through which no path leads, as the file says
+    table: pa.Table  # a row per link, with all columns of the file
+    ends: tuple[str, str]  # names of the columns with the vertices where links begin and end
+    # Ids of vertices through which no path leads, as a format of planners states; none for a table.
+    closed: list[int]
 
     @property
     def has_string_ids(self) -> bool:
@@ -42,10 +43,11 @@ class LinkFile(NamedTuple):
 def read_links(
     paths: list[str], ends: tuple[str | None, str | None], use: str | None = None
 ) -> LinkFile:
-    """Return the links of one file.
+    """Return the links of one file: a table, a TNTP file or a GMNS folder.
 
-    ``ends``: the columns that ``--src`` and ``--dst`` name. ``use``: of a GMNS folder, which links
-    to read, as ``--use``.
+    ``paths``: what the command line names, of which there must be one. ``ends``: the columns that
+    ``--src`` and ``--dst`` name, or None for each. ``use``: value of ``--use``, the mode of
+    transport whose links are read from a GMNS folder; None if it is not set.
 
     Raises InputError: the file cannot be read, or it is not sure which columns hold the ends.
     """
@@ -84,10 +86,11 @@ def _is_of_planners(path: str) -> bool:
 def _choose_ends(
     path: str, what: str, names: list[str], ends: tuple[str | None, str | None]
 ) -> tuple[str, str]:
-    """Return the two columns with the ends of links or trips; raise InputError if it is not sure
-    which they are.
+    """Return the names of the two columns with the ends of links or trips; raise InputError if it
+    is not sure which they are.
 
-    ``what``: "links" or "trips". ``names``: all columns. ``ends``: the columns that flags name.
+    ``path``: of the table, for errors. ``what``: "links" or "trips". ``names``: all columns.
+    ``ends``: the columns that flags name, or None for each; both or none must be named.
     """
     src, dst = ends
     if (src is None) != (dst is None):
@@ -106,8 +109,11 @@ def _choose_ends(
 
 
 def _with_integer_ids(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
-    """Return a table with ids as integers, where the columns hold texts and all of these are
-    integers: a text file has no types.
+    """Return a table whose columns of ids (``names``) are integers, if they hold texts and all of
+    these are integers.
+
+    Otherwise the table is returned unchanged. A text file has no types, so its ids are read as
+    texts.
     """
     columns = [plain_column(table, name) for name in names]
     if not all(is_text(column.type) for column in columns):
@@ -125,7 +131,11 @@ def _with_integer_ids(table: pa.Table, names: tuple[str, ...]) -> pa.Table:
 
 
 def read_trips(path: str, strings: bool) -> pa.Table:
-    """Return the trips of a file, with ids of the type of the links' (``strings`` or integers)."""
+    """Return the trips of a file: a row per pair of origin and destination, with volumes.
+
+    ``strings``: whether the ids of the links are strings; those of the trips become so, or
+    integers.
+    """
     if _is_of_planners(path) or Path(path).name == "demand.csv":
         return pa.Table.from_pandas(planning.read_trips(path), preserve_index=False)
     table, names = read_given_table(
@@ -156,9 +166,11 @@ def read_closed(text: str | None, links: LinkFile) -> Any:
 
 
 def read_classes(path: str | None, flags: dict[str, Any]) -> list[VehicleClass]:
-    """Return the vehicle classes of a table; without a table the one class that flags describe.
+    """Return the vehicle classes of a table, a row per class; without a table the one class that
+    flags describe.
 
-    ``flags``: values of the flags by the fields of ``VehicleClass``.
+    ``path``: of the table, or None. ``flags``: values of the flags by the fields of
+    ``VehicleClass``. Raises InputError: the table cannot be read, or has a wrong column or value.
     """
     if path is None:
         return [VehicleClass(**flags)]

@@ -44,18 +44,19 @@ if TYPE_CHECKING:
 class BatchRun:
     """A run that may write: its batches, of which an engine computes those that are missing.
 
-    It is their ``BatchObserver``: the scheduler calls ``done``, ``failed``, ``retried``,
-    ``draining`` and ``notice``.
+    It is the ``BatchObserver`` of its batches: the scheduler calls ``done``, ``failed``,
+    ``retried``, ``draining`` and ``notice``. ``resume_command``: the command that finishes the run,
+    for messages. ``shard``: this process among those that share the run; None if it is not shared.
 
     Attributes
     ----------
     batches : dict of int to list of int
-        Vertex numbers of the sources by part, without the parts that are kept; entries do not
-        change while the engine runs.
+        By the number of each part that is to be computed, the vertex numbers of its sources. Parts
+        that are kept from an earlier run are removed before the engine runs.
     prepared : Prepared
-        The engine may release its graph and its plan.
+        Graph, plan and sources. The engine may release its graph and its plan.
     layout : Layout
-        Which sources are in which part.
+        How the sources are divided into parts, and the names of these.
     folder : OutputFolder
         The output folder and the manifest, which gets the outcome of each batch.
     url : str
@@ -79,7 +80,8 @@ class BatchRun:
         self._shard = shard
         self.url = "" if folder.store.is_local else str(folder.store)
         self.layout = read_layout(folder.manifest)
-        # by part, the begin and the end of its sources among all sources of the run
+        # For each part of the run, the begin and the end (exclusive) of its sources in the list of
+        # all sources.
         self._bounds = list(self.layout.bounds())
         parts = (shard or Shard(0, 1)).parts(self.layout.n_parts)
         self.batches: dict[int, list[int]] = {}
@@ -97,8 +99,8 @@ class BatchRun:
         return self.prepared.names[begin:end]
 
     def batches_of(self, task: Task) -> list[tuple[int, list[int]]]:
-        """Return the parts of a task with the vertex numbers of their sources, without the sources
-        that are given up.
+        """Return the number of each part of a task with the vertex numbers of its sources, without
+        the sources that are given up (``task.without``).
         """
         batches = []
         for part in task.parts:
@@ -107,11 +109,11 @@ class BatchRun:
         return batches
 
     def keep_recorded_parts(self, earlier: Manifest, record: ShardRecord | None) -> None:
-        """Do not compute parts again that are recorded, in the record of the shard or else in the
-        manifest of the earlier run.
+        """Remove from ``batches`` the parts that are recorded, so that they are not computed again.
 
         Their files are not looked at: ``finish`` compares all of them, and records those that are
-        lost.
+        lost. ``earlier``: manifest of the earlier run. ``record``: the record of this shard, in
+        place of the manifest's parts; None if there is none.
         """
         self.folder.keep_tables(earlier["tables"])
         if record is None:
@@ -121,7 +123,7 @@ class BatchRun:
                 for part in self.batches
                 if recorded_sources.get(self.layout.name(part)) == self._source_ids(part)
             }
-        else:
+        else:  # the record names the parts below a number, and those of them that are missing
             recorded = set(range(record["until"])).difference(record["without"])
             done = recorded.intersection(self.batches)
         for part in done:
@@ -130,7 +132,11 @@ class BatchRun:
         self.kept = len(done)
 
     def keep_checked_parts(self, earlier: Manifest) -> None:
-        """Check the files in the folder, and do not compute complete and correct parts again."""
+        """Check the files in the folder, and remove complete and correct parts from ``batches``, so
+        that they are not computed again.
+
+        ``earlier``: manifest of the earlier run, whose entries of the parts are compared.
+        """
         manifest = self.folder.manifest
         self.folder.keep_tables(earlier["tables"])
         recorded = {entry["file"]: entry for entry in earlier["parts"]}
@@ -167,12 +173,17 @@ class BatchRun:
             self.kept += 1
 
     def keeps(self, table: str) -> bool:
-        """Whether a table of an earlier run, by the name of its file, is on disk unchanged."""
+        """Whether a table of an earlier run, by the name of its file, is on disk unchanged.
+
+        The manifest has such tables since ``OutputFolder.keep_tables``.
+        """
         return any(entry["file"] == table for entry in self.folder.manifest["tables"])
 
     def done(self, part: int, summary: PartSummary, without: frozenset[int]) -> None:
-        """Record a part that is written; ``without`` has the vertex numbers of the sources that it
-        lacks, since they are given up.
+        """Record a part that is written, and save the manifest if that is due.
+
+        ``summary``: what its worker has returned. ``without``: vertex numbers of the sources that
+        it lacks, since they are given up.
         """
         sources = [
             source_id
@@ -190,7 +201,8 @@ class BatchRun:
     def failed(self, part: int, sources: list[int] | None, reason: str) -> None:
         """Record sources that are given up, each once.
 
-        ``sources``: their vertex numbers; None for all of the part.
+        ``part``: number of their part. ``sources``: their vertex numbers; None for all of the part.
+        ``reason``: class and message of the error.
         """
         numbers = self.batches[part]
         failures = self.folder.manifest["failed"]
@@ -212,19 +224,20 @@ class BatchRun:
         self._progress.retried(part, why)
 
     def draining(self, tasks: int) -> None:
-        """Say that an interrupt waits for the tasks that run."""
+        """Print that the job was interrupted, and that the ``tasks`` that run end first."""
         what = "batches that run are" if tasks > 1 else "batch that runs is"
         say(f"interrupted: the {what} finished first; interrupt again to stop at once")
 
     def notice(self, message: str) -> None:
-        """Tell the user what the scheduler says."""
+        """Print a message of the scheduler."""
         say(message)
 
     def note_takeover(self, earlier: Manifest) -> None:
-        """Record as retried the batches that the process before this one ran when it ended, and
-        those that it had recorded itself.
+        """Record as retried the batches that the process before this one ran when it ended.
 
-        The heartbeat files that it has left say which batches it ran.
+        This process takes the place of that one, which died. The heartbeat files that it has left
+        say which batches it ran. Batches that it had recorded as retried are taken over from its
+        manifest, ``earlier``.
         """
         if self._shard is None:  # those of a shared run are in its log
             self.folder.manifest["retried"] += earlier["retried"]
@@ -244,8 +257,8 @@ class BatchRun:
         return self._n_sources - self._count_missing()
 
     def nothing_is_missing(self, earlier: Manifest) -> bool:
-        """Whether the earlier run has completed the folder, and its manifest agrees with the parts
-        that were checked here.
+        """Whether the earlier run has completed the folder: all parts and tables are there, and its
+        manifest agrees with the parts that were checked here.
         """
         manifest = self.folder.manifest
         parts = manifest["parts"]
@@ -260,10 +273,10 @@ class BatchRun:
         )
 
     def run(self, answer: Callable[[BatchRun], None]) -> None:
-        """Compute the missing parts by ``Engine.answer``, and complete the folder.
+        """Compute the missing parts by ``answer`` (``Engine.answer``), and complete the folder.
 
         Raises the errors of ``pipelines.scheduling.scheduler.Window.run``, after the manifest is
-        written.
+        written. A KeyboardInterrupt says how many sources are done, and how to finish.
         """
         folder = self.folder
         manifest = folder.manifest
@@ -286,17 +299,18 @@ class BatchRun:
                 ) from None
 
     def finish(self, times: dict[str, float]) -> None:
-        """Complete the folder.
+        """Write the end of the run: seconds, status, tables and ``_SUCCESS``.
 
-        The engine calls it as soon as all batches have ended: workers that close after that delay
-        no result.
-
-        ``times``: seconds of each step of the engine; empty if no batch ran.
+        If sources failed, or if the run is shared by several processes, only the status is saved:
+        then ``finish`` writes the rest. The engine calls this as soon as all batches have ended, so
+        that no result waits for workers to close. ``times``: seconds of each step of the engine;
+        empty if no batch ran.
         """
         folder = self.folder
         manifest = folder.manifest
         if times:
-            # What workers have compiled is no time of traversing.
+            # The seconds of traversing include those in which workers compiled kernels. These are
+            # moved to a step of their own.
             compiled = min(times["traverse"], compile_seconds(self._computed_parts()))
             correction = {"traverse": -compiled, "compile": compiled}
             seconds = _add_by_step(self.prepared.seconds, times, correction)
@@ -310,7 +324,7 @@ class BatchRun:
         elif self._shard is not None:
             folder.save("done")
         else:
-            # workers end parts in any order
+            # Workers end parts in any order, and tables are made in the order of the parts.
             names = sorted((part["file"] for part in manifest["parts"]), key=part_order)
             parts = [folder.path / name for name in names]
             for name, make in answered_tables(self._settings).items():
@@ -320,7 +334,10 @@ class BatchRun:
             folder.complete()
 
     def _say_unconnected(self) -> None:
-        """Say how many pairs have no path, and which volume therefore is on no edge."""
+        """Print how many pairs have no path, and which volume of theirs is therefore on no edge.
+
+        Only tables of flows have such numbers.
+        """
         manifest = self.folder.manifest
         within = "" if manifest["identity"]["limit"] is None else " within the limit"
         for table in manifest["tables"]:
@@ -334,7 +351,7 @@ class BatchRun:
                 )
 
     def _computed_parts(self) -> list[PartEntry]:
-        """Return the parts that this run has written."""
+        """Return the entries of the parts that this process has written."""
         parts = self.folder.manifest["parts"]
         return [part for part in parts if part["file"] not in self._files_before]
 
@@ -352,7 +369,10 @@ class BatchRun:
             say(f"report: {self.folder.store}/{REPORT}")
 
     def announce(self, seconds: dict[str, float]) -> None:
-        """Say that the batches begin, and what the steps so far took."""
+        """Print that the batches begin, what the steps so far took, and notes on the edge list.
+
+        ``seconds``: of the steps of the engine, by name; those of preparing are added.
+        """
         steps.end(seconds=_add_by_step(self.prepared.seconds, seconds))
         built = self.folder.manifest["graph"].get("built", {})
         for note in console.notes_on_edges(self._settings, built):
@@ -360,8 +380,8 @@ class BatchRun:
 
     @contextlib.contextmanager
     def watch(self, client: Client | None) -> Iterator[None]:
-        """Show the progress of the batches while they run: on the terminal, and on a page of the
-        dashboard if there is a client.
+        """Within the block, show the progress of the batches: on the terminal, and on a page of the
+        Dask dashboard if there is a ``client`` (of a Dask cluster).
         """
         counts = {"sources": self._n_sources, "kept": self._n_kept}
         facts = collect_facts(self.folder.manifest) | counts
@@ -380,7 +400,7 @@ class BatchRun:
 
 
 def _add_by_step(*times: dict[str, float]) -> dict[str, float]:
-    """Return the sums of seconds by step, in the order in which the steps begin."""
+    """Return the sums of several dicts of seconds by step, in the order of the steps."""
     totals: dict[str, float] = {}
     for seconds in times:
         for step, value in seconds.items():
@@ -389,9 +409,9 @@ def _add_by_step(*times: dict[str, float]) -> dict[str, float]:
 
 
 def compile_seconds(parts: Sequence[PartEntry]) -> float:
-    """Return the longest time that any worker has compiled in place of traversing.
+    """Return the seconds of compiling of the worker that has compiled longest.
 
-    Workers compile at the same time, so that their times do not add up.
+    Workers compile at the same time, so the times of different workers are not added.
     """
     seconds_of: Counter[str] = Counter()  # by the name of a worker
     for part in parts:

@@ -52,7 +52,7 @@ from .question import make_identity
 class Finished:
     """A run that has ended, and may have failed for some sources."""
 
-    manifest: Manifest
+    manifest: Manifest  # its ``failed`` lists the sources that failed
     computed: int  # number of parts that this run has computed
     kept: int  # number of parts that an earlier run has computed
     seconds: float  # of the whole run, from reading the graph on
@@ -87,9 +87,10 @@ def run(
 
 
 def _describe_leftovers(settings: Settings, resume_command: str, has_folder: bool) -> str:
-    """Describe what an interrupt at any moment has left in the output folder.
+    """Describe, for the user, what an interrupt has left in the output folder, and how to go on.
 
-    ``has_folder``: whether the folder has files of this run.
+    ``resume_command``: the command that finishes the run. ``has_folder``: whether the folder has
+    files of this run.
     """
     if settings.plan or not (has_folder or settings.resume):
         return "interrupted before anything was written"
@@ -115,12 +116,32 @@ def execute(
 ) -> Finished | None:
     """Run the job; with ``settings.plan`` print its plan and return None.
 
-    ``resume_command`` finishes the run; it is shown after an interrupt and in the report.
-    ``open_engine``: see ``pipelines.engines``. ``supervision``: whether another process takes over
-    if this one dies. ``inputs``: what a caller in Python gives beyond the settings.
+    Parameters
+    ----------
+    settings : Settings
+        All options of the run.
+    resume_command : str
+        Command that finishes the run; it is shown after an interrupt and in the report.
+    open_engine : callable
+        Returns a context manager that yields the engine of the settings, which runs the searches.
+    supervision : Supervision
+        Whether another process takes over if this one dies.
+    inputs : CallerInputs
+        What a caller in Python gives beyond the settings.
 
-    Raises InputError (before anything is written), NegativeCycleError (a negative cycle can be
-    reached from some source) or KeyboardInterrupt (recorded in the manifest first).
+    Returns
+    -------
+    Finished or None
+        None for a plan.
+
+    Raises
+    ------
+    InputError
+        The input is invalid; nothing has been written.
+    NegativeCycleError
+        A negative cycle can be reached from some source.
+    KeyboardInterrupt
+        The run was interrupted, which the manifest records first.
     """
     with contextlib.ExitStack() as opened:
         output = None
@@ -174,12 +195,14 @@ def _execute(
 class _Destination:
     """The output folder of a run, before the run begins."""
 
-    output: Store
-    shard: Shard | None  # which batches this process has, and under which name it records them
+    output: Store  # the folder, or the object store
+    # Which batches this process has, and under which name it records them; None if it has all and
+    # holds the lock of the folder.
+    shard: Shard | None
     is_alone: bool  # whether no other process takes part in the run
     trusts_record: bool  # whether finished parts are known from the records of the shard alone
     log: CommitLog  # of the run in the folder, as far as it has been read
-    earlier: Manifest | None  # the manifest of an earlier run, which this one resumes
+    earlier: Manifest | None  # the manifest of an earlier run, which this one resumes; None if none
 
     @classmethod
     def of(cls, settings: Settings, output: Store) -> _Destination:
@@ -208,7 +231,8 @@ class _Destination:
 def _prepare(settings: Settings, engine: Engine, destination: _Destination | None) -> Prepared:
     """Read and build the graph, and choose workers, batches and strategy.
 
-    ``destination``: None for a plan.
+    ``destination``: where the run writes; None for a plan. An earlier run there may have stored the
+    graph, and gives the size of the batches.
     """
     earlier = None if destination is None else destination.earlier
     steps.begin("reading the edge list and building the graph")
@@ -219,7 +243,7 @@ def _prepare(settings: Settings, engine: Engine, destination: _Destination | Non
         prepared = engine.prepare(stored)
 
         batch_size = settings.batch_size
-        # so that the parts hold the same sources as those of the earlier run
+        # With the batch size of the earlier run, its parts hold the same sources, and can be kept.
         if earlier is not None and batch_size == "auto":
             batch_size = earlier["identity"].get("batch_size", "auto")
         prepared.sizing = engine.size(prepared, batch_size)
@@ -228,9 +252,11 @@ def _prepare(settings: Settings, engine: Engine, destination: _Destination | Non
 
 
 class _Run:
-    """A run that is prepared, and its output folder.
+    """A run that is prepared, and its output folder, before anything is written.
 
-    Its manifest is that of a run that begins. ``answer`` enters what an earlier run has done.
+    The manifest is made as that of a new run. ``answer`` enters what an earlier run has done, and
+    computes the rest. ``destination``: where the run writes. ``resume_command``: the command that
+    finishes it. ``supervision``: learns when the folder has files of this run.
     """
 
     def __init__(
@@ -249,12 +275,14 @@ class _Run:
         self._manifest = _new_manifest(settings, prepared)
 
     def answer(self, engine: Engine) -> tuple[BatchRun, OutputFolder]:
-        """Compute the parts that are missing, and write the manifest of the end; return the
-        batches and the folder.
+        """Compute the parts that are missing, and write the last manifest; return the batches and
+        the folder.
+
+        ``engine``: runs the searches.
         """
         destination = self._destination
         earlier = destination.earlier
-        if earlier is not None:  # before the folder is touched
+        if earlier is not None:  # before this run changes anything in the folder
             self._refuse_others(earlier)
         with OutputFolder(destination.output, destination.shard, destination.log) as folder:
             if destination.output.is_local:
@@ -333,10 +361,11 @@ class _Run:
 
 @contextlib.contextmanager
 def suggesting_mg(settings: Settings) -> Iterator[None]:
-    """If a graph or a plan does not fit one GPU, suggest the multi-GPU engine in the error.
+    """If the block raises because a graph or a plan does not fit one GPU, suggest the multi-GPU
+    engine in the error, which becomes a CapacityError.
 
-    It holds arrays of the vertices on each GPU, and partitions edges alone. Where hops are counted,
-    edges need not be on a GPU, so that it helps only where the host does not hold them either.
+    That engine holds arrays of the vertices on each GPU, and partitions the edges alone. Where hops
+    are counted, edges need not be on a GPU, so it helps only if the host does not hold them either.
     """
     try:
         yield
@@ -349,6 +378,7 @@ def suggesting_mg(settings: Settings) -> Iterator[None]:
 
         with_mg = replace(settings, engine=MG)
         may_help = settings.algorithm == "sssp" or isinstance(error, MemoryError)
+        # It is suggested only if it takes these settings, perhaps without some flags.
         if may_help and settings.engine == "auto" and not any(violations(with_mg, MG_ROWS)):
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
             idle_flags = [flag_of_key(violation.option) for violation in find_idle(with_mg)]

@@ -56,9 +56,9 @@ class CallerInputs:
     """What a caller in Python gives a run beyond its settings."""
 
     graph: Graph | None = None  # the graph, in place of the files of an edge list
-    # batches run in this process however long they take, unless the settings name workers
+    # Whether batches run in this process however long they take, unless the settings name workers.
     stays_here: bool = False
-    # ``check(graph)`` is called with the graph before anything is written
+    # ``check(graph)`` is called before anything is written, and may raise InputError.
     check: Callable[[Graph], object] | None = None
 
 
@@ -66,7 +66,7 @@ NO_INPUTS = CallerInputs()
 
 
 class Engine(Protocol):
-    """What runs the traversals. The driver calls these functions in this order."""
+    """What runs the traversals of a run. The driver calls these methods in this order."""
 
     def prepare(self, stored: Path | None, /) -> Prepared:
         """Read and build the graph, look up sources and targets, and plan."""
@@ -128,7 +128,8 @@ class KeplerEngine:
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"]) -> Sizing:
         """Choose workers and batch size; raise CapacityError if the run does not fit.
 
-        If it does not fit with the edges on a GPU, they move to host memory.
+        ``batch_size``: sources per part, or "auto" to choose it. If the run does not fit with the
+        edges on a GPU, they move to host memory, and it is sized again.
         """
         may_run_here = not (self._supervision.needs_workers or self._settings.wants_workers)
         size = functools.partial(
@@ -148,10 +149,12 @@ class KeplerEngine:
         return size()
 
     def choose(self, prepared: Prepared) -> StrategyChoice | None:
-        """Return the choice between several strategies for ``prepared.sizing``, by estimates; None
-        if there is none.
+        """Return the choice between several strategies, ordered by their estimates; None if there
+        is none.
 
-        This sets the fields of ``prepared.request`` that the workers' plans need.
+        During the run, measured times may change the choice. The strategies are those for which
+        ``prepared.sizing`` has memory. This also sets the fields of ``prepared.request`` that the
+        workers' plans need.
         """
         if self._settings.strategy != "auto" or not isinstance(prepared.plan, MultiSourcePlan):
             return None
@@ -163,7 +166,8 @@ class KeplerEngine:
         if len(sizing.strategies) < 2:
             return None
 
-        # Estimates with the threads of a worker, scaled to one batch.
+        # Estimates with the threads of a worker, scaled to one batch. Where groups span several
+        # batches, the estimate is of a group.
         across_batches = self._writes_in_background(
             sizing, prepared.graph.n_vertices, request.options.sort
         )
@@ -180,16 +184,18 @@ class KeplerEngine:
         candidates.sort(key=lambda candidate: candidate.name != planned)
 
         memory = request.memory
-        # So that a worker makes the same plan: memory in its pool does not count as free.
+        # The memory is fixed here, so that a worker makes the same plan: memory that its pool holds
+        # does not count as free there.
         if prepared.graph.device == "cuda":
             memory = max(candidate.nbytes for candidate in candidates)
         prepared.request = replace(request, memory=memory)
         return StrategyChoice(candidates, batch_size, prepared.n_sources, across_batches)
 
     def _writes_in_background(self, sizing: Sizing, n_vertices: int, sort: str) -> bool:
-        """Whether workers write parts on threads, so that a group may span several parts.
+        """Whether workers write parts on threads, so that a group of sources may span parts.
 
-        ``sort``: the option of the kind, since a part that is sorted is written as a whole.
+        ``sort``: order of the rows, "source" or "distance". A part that is sorted by distance is
+        written as a whole.
         """
         return (
             not self._is_external
@@ -263,7 +269,11 @@ class KeplerEngine:
             run.finish(times | {"traverse": time.perf_counter() - ready})
 
     def _hand_over_graph(self, run: BatchRun, work: Work) -> int:
-        """Store the graph for the workers, release it here, and return how many workers there are."""
+        """Store the graph for the workers, unless it is stored already; release it in this process;
+        return the number of workers to start.
+
+        ``work`` says where workers look for the graph.
+        """
         if run.prepared.folder is None:
             with writing_to(run.folder.path):
                 write_graph(run.prepared.graph, work.graph_folder, work.origin)
@@ -287,7 +297,8 @@ class KeplerEngine:
             distinct = list(dict.fromkeys(shared_folders))
             check_existing(self._settings, work.device, distinct, run.url)
 
-        # Without a shared folder the graph goes through the object store of the output.
+        # Where driver and workers share no folder, the graph goes to them through the object store
+        # of the output, unless it is in a cache of a store.
         started = time.perf_counter()
         n_workers = self._hand_over_graph(run, work)
         run_cache = f"{run.url}/{run.folder.graph.name}"
@@ -295,7 +306,7 @@ class KeplerEngine:
             put_graph(run_cache, work.graph_folder, work.origin)
         stored = time.perf_counter()
 
-        # Several runs may be on one cluster: the token tells their plug-ins and tasks apart.
+        # Several runs may be on one cluster: the token distinguishes their plug-ins and tasks.
         token = uuid.uuid4().hex[:8]
         plugin = f"kepler-traverse-{token}"
         with cluster_for(self._settings, work.device, n_workers) as client:
@@ -323,6 +334,7 @@ class KeplerEngine:
             run.announce(times)
             with run.watch(client):
                 executor = DaskExecutor(client, submit)
+                # Workers may join an external cluster during the run: they are checked first.
                 if self._is_external:
                     sizing = run.prepared.sizing
                     needed = sizing.shared_bytes + sizing.worker_bytes
@@ -348,7 +360,8 @@ class KeplerEngine:
         request = prepared.request
         if prepared.choice is not None:
             request = replace(request, chosen=prepared.choice.strategy)
-        # then the store is all that driver and workers share
+        # Workers of an external cluster may see none of the driver's folders. With an output in an
+        # object store, the store is all that they need to share.
         shares_store_only = self._is_external and bool(run.url)
         # A graph that is in no cache of a store goes to the workers through the store of the
         # output.
@@ -370,7 +383,11 @@ class KeplerEngine:
         )
 
     def make_window(self, run: BatchRun, executor: BatchExecutor) -> Window:
-        """Return the window that gives the batches of a run to an executor, as tasks."""
+        """Return the window that gives the batches of a run to an executor, as tasks.
+
+        A window has a bounded number of tasks at the executor at any time. ``executor`` runs tasks,
+        in this process or on workers.
+        """
         sizing = run.prepared.sizing
         n_vertices = run.folder.manifest["graph"]["vertices"]
         batches_per_task = 1

@@ -9,7 +9,9 @@ from importlib import metadata
 
 
 def package_versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the versions of the packages that are installed, in the order given."""
+    """Return the versions of ``packages`` by name, in their order, without those that are not
+    installed.
+    """
     return {package: version for package in packages if (version := _version(package)) is not None}
 
 

@@ -29,8 +29,8 @@ _TRIAL_SECONDS = 1.0  # that a trial is to take
 _SHORT_TRIAL_SECONDS = 0.25  # after a shorter trial more sources are tried
 _TRIAL_GROWTH = 4  # times as many
 _LONG_TRIAL_SECONDS = 10.0  # of the first source, after which no other is tried
-# Distances of so many sources are certified by one pass over the edges: weighted ones, hops of
-# graphs of few levels, which fit into a byte, and other hops.
+# Number of sources whose distances one pass over the edges certifies: weighted distances, hops that
+# fit into a byte (in graphs of at most ``_MAX_BYTE_LEVELS`` levels), and other hops.
 _WEIGHTED_PER_PASS = 16
 _HOPS_PER_PASS = 64
 _DEEP_HOPS_PER_PASS = 32
@@ -60,10 +60,10 @@ class Expectation:
     files. A run may have ``hierarchy`` or ``labels``, too, if it builds them first.
     """
 
-    sources_tried: int  # 0 if an estimate took the place of a trial
-    steps: dict[str, float]
-    n_parts: int
-    output_bytes: int
+    sources_tried: int  # sources of the trial; 0 if an estimate took the place of a trial
+    steps: dict[str, float]  # seconds by step
+    n_parts: int  # number of part files
+    output_bytes: int  # of all part files
 
     @property
     def seconds(self) -> float:
@@ -71,7 +71,7 @@ class Expectation:
         return sum(self.steps.values())
 
     def facts(self) -> dict[str, object]:
-        """Return what the plan says as JSON."""
+        """Return the fields for a plan in JSON, by name, with seconds of three digits."""
         return {
             "sources_tried": self.sources_tried,
             "seconds": float(f"{self.seconds:.3g}"),
@@ -126,7 +126,7 @@ def _format_seconds(seconds: float) -> str:
 class Trial(NamedTuple):
     """What the search from some sources and their part file took: seconds, and bytes of the file."""
 
-    sources: int
+    sources: int  # number of sources of the trial
     search: float  # seconds
     certify: float  # seconds
     write: float  # seconds of making and writing the rows
@@ -142,7 +142,7 @@ class Trial(NamedTuple):
 
 
 def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
-    """Return what a run is expected to take, or why that is not known."""
+    """Return what a run is expected to take, or a text that says why that is not known."""
     plan = prepared.plan
     kind = prepared.request.kind
     if kind.of_labels:
@@ -162,8 +162,8 @@ def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
 
 
 def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
-    """Search from some of the sources and write a part, in about ``_TRIAL_SECONDS``; None if all of
-    them fail.
+    """Search from some of the sources and write a part, in about ``_TRIAL_SECONDS``; return what
+    that took, or None if all of the sources fail.
     """
     traverser = traverser_for(prepared.graph, plan, prepared.request)
     adds_up = prepared.request.kind.adds_up
@@ -173,7 +173,7 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
     if first.seconds > _LONG_TRIAL_SECONDS:
         return _with_fixed_times(plan, first, first, adds_up)
 
-    # As many sources as the first one suggests.
+    # Try as many sources as fit into the time, by what the first one took.
     most = min(plan.group, prepared.n_sources, prepared.sizing.batch_size)
     fewest = min(most, 2 if adds_up else 1)  # two show what each source adds to a part of loads
     n_sources = most
@@ -181,8 +181,9 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
         n_sources = max(fewest, n_sources // 2)
     trial = _try_part(prepared, traverser, n_sources)
 
-    # More, if that trial is short: what the first source did once for all made the others seem
-    # long, and a part of few sources shows what a part takes, and not what a source takes.
+    # Try more, if that trial was short. The first source was slower, since it did what is done once
+    # for all sources. And a part of few sources shows what a part takes, and not what a source
+    # takes.
     while trial is not None and n_sources < most and trial.seconds < _SHORT_TRIAL_SECONDS:
         n_sources = min(_TRIAL_GROWTH * n_sources, most)
         trial = _try_part(prepared, traverser, n_sources)
@@ -192,11 +193,12 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
 
 
 def _with_fixed_times(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up: bool) -> Trial:
-    """Return the last trial with ``once`` and ``per_part``, by comparison with the first trial, of
-    one source.
+    """Return the last trial with its fields ``once`` and ``per_part``, which follow from comparing
+    it with the first trial, of one source.
 
-    ``adds_up``: whether a part has what its sources add up to, so that its size is fixed.
+    ``adds_up``: whether a part has the sums over its sources, so that its size is fixed.
     """
+    # What the first search took beyond its share of the last one, it did for all sources.
     once = max(0.0, first.search - last.search * _growth(plan, last.sources, first.sources))
     per_part = 0.0
     if adds_up:
@@ -214,7 +216,7 @@ def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int, adds_up
 
 
 def _count_passes(plan: MultiSourcePlan, n_sources: int) -> int:
-    """Return how many times certificates of so many sources read the edges."""
+    """Return how many times certificates of ``n_sources`` sources read all edges."""
     if plan.algorithm != "bfs":
         sources_per_pass = _WEIGHTED_PER_PASS
     elif plan.shape.depth <= _MAX_BYTE_LEVELS:
@@ -236,13 +238,15 @@ def _growth(plan: MultiSourcePlan, from_sources: int, to_sources: int) -> float:
 
 
 def _estimate_seconds(plan: MultiSourcePlan, n_sources: int) -> float:
-    """Return the seconds that a plan estimates for searches with its strategy."""
+    """Return the seconds that a plan estimates for searches from ``n_sources`` sources with its
+    strategy; infinite if it has no estimate.
+    """
     name = plan.strategy.name
     return next(entry.seconds for entry in plan.ranked(n_sources) if entry.name == name)
 
 
 def _try_part(prepared: Prepared, traverser: Traverser, n_sources: int) -> Trial | None:
-    """Return what a part of so many sources takes; None if all of them fail."""
+    """Return what a part of ``n_sources`` sources takes; None if all of them fail."""
     context = BatchContext()
     part = write_trial_part(prepared, traverser, n_sources, context)
     if part is None:
@@ -261,8 +265,8 @@ def _try_part(prepared: Prepared, traverser: Traverser, n_sources: int) -> Trial
 def _scale(
     settings: Settings, prepared: Prepared, plan: MultiSourcePlan, trial: Trial
 ) -> Expectation:
-    """Return what the whole run is expected to take, by a trial."""
-    # The parts and sources of this process.
+    """Return what the whole run is expected to take, scaled up from a trial of a few sources."""
+    # The parts and sources of this process, which may be one shard of the run.
     sizing = prepared.sizing
     n_parts = sizing.n_batches
     n_sources = prepared.n_sources
@@ -271,9 +275,10 @@ def _scale(
         n_parts = len(shard.parts(n_parts))
         n_sources = min(n_sources, n_parts * sizing.batch_size)
 
-    # Searches and certificates, in proportion to the groups that are searched.
+    # Searches and certificates, in proportion to the groups that are searched. On a GPU a group may
+    # span parts. On a CPU each part is written before the next one is searched.
     group = max(1, n_sources)  # a shard may have none
-    if prepared.graph.device == "cpu":  # where a part is written before the next one is searched
+    if prepared.graph.device == "cpu":
         group = min(group, sizing.batch_size)
     n_groups = n_sources / group
     search = trial.once + trial.search * _growth(plan, trial.sources, group) * n_groups
@@ -283,11 +288,12 @@ def _scale(
     sources_ratio = n_sources / trial.sources
     write = trial.per_part * n_parts + (trial.write - trial.per_part) * sources_ratio
     finish = trial.certify * passes_ratio + write
-    # a part of loads has what its sources add up to, as one file
+    # A part of loads has one table of sums, however many sources it has.
     tables_ratio = n_parts if prepared.request.kind.adds_up else sources_ratio
     row_bytes = trial.row_bytes * tables_ratio
 
-    # What worker processes and a hierarchy change.
+    # Worker processes need time to start, and share the work. A hierarchy takes time to build, and
+    # makes searches shorter.
     steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
     if not sizing.in_process:
         steps["start"] = START_SECONDS[prepared.graph.device]
@@ -310,7 +316,10 @@ def _scale(
 
 
 def _speedup_of_workers(prepared: Prepared) -> float:
-    """Return how many times as fast all workers search as the plan of this process does."""
+    """Return how many times as fast all workers together search as this process with its plan.
+
+    GPUs are counted by workers, cores by threads.
+    """
     sizing = prepared.sizing
     if prepared.graph.device == "cuda":
         return float(sizing.workers)

@@ -51,17 +51,31 @@ class IncompleteError(OutputError):
 
 
 def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Manifest, bool]:
-    """Complete a run in shards.
+    """Complete a run in shards, all of whose parts are computed.
 
-    Returns the manifest, and whether this call has come late: the run was complete before, or
-    another call has closed its log.
+    Parameters
+    ----------
+    store : Store
+        The output folder of the run.
+    tables : dict of str to any, optional
+        Present paths of tables that the user gave to the run and has moved since, by the names of
+        their settings.
 
-    ``tables``: present paths of the tables that were given to the run and were moved, by their
-    settings.
+    Returns
+    -------
+    manifest : Manifest
+        Of the complete run.
+    is_late : bool
+        Whether the run was complete before this call, or another call has closed its log.
 
-    Raises IncompleteError (parts are missing, damaged or not recorded, or sources failed),
-    OutputError (there is no such run, or the folder cannot be written to) or InputError (a given
-    table cannot be read, or has changed).
+    Raises
+    ------
+    IncompleteError
+        Parts are missing, damaged or not recorded, or sources failed.
+    OutputError
+        There is no such run, or the folder cannot be written to.
+    InputError
+        A given table cannot be read, or has changed.
     """
     log = CommitLog(store)
     manifest = _read_manifest(store, log)
@@ -80,8 +94,8 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
 
     # Check all parts, write the tables, and close the log. A shard may commit further parts
     # meanwhile: then the log is read and checked again, until what is checked is what is closed.
-    checked = set[str]()
-    is_first = False
+    checked = set[str]()  # SHA-256 of the parts that were found whole
+    is_first = False  # whether this call has closed the log
     while True:
         settings = replace(checked_settings(manifest["settings"]), **(tables or {}))
         _check_parts(store, manifest, log, list_tables(settings), checked)
@@ -112,14 +126,14 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
 
 
 def _put_report(store: Store, manifest: Manifest) -> None:
-    """Write the report of a run, unless its settings want none."""
+    """Write ``_report.html`` of a run, unless its settings want none."""
     if checked_settings(manifest["settings"]).report:
         page = render_page(manifest, f"{called_as('finish')} {pasted([str(store)])}")
         OutputFolder(store).put(REPORT, page.encode())
 
 
 def _read_manifest(store: Store, log: CommitLog) -> Manifest:
-    """Read the manifest of the run; raise OutputError if there is none."""
+    """Read the manifest of the run with its commits; raise OutputError if there is none."""
     manifest = check_folder(store, resume=True, shared=True, log=log)
     if manifest is None:
         raise OutputError(
@@ -134,9 +148,10 @@ def _check_parts(
 ) -> None:
     """Raise IncompleteError unless all parts are in the folder as they were recorded.
 
-    Parts that are not are recorded as lost, so that their shards compute them again. ``tables``:
-    names of the tables of the run. ``checked``: SHA-256 of the parts that need no check; those that
-    this call has checked are added.
+    Parts that are damaged are recorded as lost, so that their shards compute them again. ``log``:
+    the log of the run, which gets that record. ``tables``: names of the tables of the run.
+    ``checked``: SHA-256 of the parts that need no check; those that this call has checked are
+    added. Raises OutputError for files that are not of the run.
     """
     recorded = {part["file"]: part for part in manifest["parts"]}
     layout = read_layout(manifest)
@@ -181,11 +196,13 @@ def _check_parts(
 def _find_damaged(
     store: Store, parts: Sequence[PartEntry], versions: Mapping[str, str]
 ) -> list[str]:
-    """Return the names of the parts that are not as they were recorded; ``versions`` are those of
-    the files in the folder.
+    """Return the names of the parts that are not in the store as they were recorded.
+
+    ``versions``: version of each file in the store, by its name. A part whose version is the
+    recorded one is not read; the files of the others are.
     """
     unsure = [part for part in parts if not is_as_stored(part, versions)]
-    # The files of these are read, several at a time.
+    # Several files are read at a time.
     are_whole = map_on_threads(lambda part: is_whole(store, part), unsure, AT_ONCE)
     return [part["file"] for part, is_part in zip(unsure, are_whole, strict=True) if not is_part]
 
@@ -208,8 +225,10 @@ def _describe_faults(
 
 
 def _name_shards(log: CommitLog, parts: Sequence[int]) -> str:
-    """Return the flags of the shards that compute some parts, or only that they are these if
-    processes gave different numbers of shards.
+    """Return a text that names the shards which compute some parts, as flags.
+
+    ``log``: says which shards have committed. ``parts``: numbers of the parts. If processes gave
+    different numbers of shards, the text is "their shards".
     """
     counts = {int(name.partition("/")[2]) for name in log.shards}  # N of I/N
     if len(counts) != 1 or 0 in counts:
@@ -224,7 +243,7 @@ def _refuse_changed(store: Store, manifest: Manifest) -> None:
     """Raise IncompleteError unless the parts of a finished run are in its folder, or in the object
     store as they were put.
     """
-    versions = store.versions()  # of files in a folder ""
+    versions = store.versions()  # by name; "" for files of a folder, which have no versions
 
     def is_changed(part: PartEntry) -> bool:
         """Whether a part is missing, or its object is another one, with other bytes."""
@@ -258,8 +277,9 @@ def _join_first(texts: Sequence[str]) -> str:
 
 
 def _put_tables(folder: OutputFolder, settings: Settings) -> None:
-    """Write the tables that are made of all parts, and list those of the graph, which the shards
-    have written.
+    """Write the tables that are made of all parts, and list all tables in the manifest.
+
+    The tables of the graph were written by the shards, so they are only listed.
     """
     store = folder.store
     folder.manifest["tables"] = []

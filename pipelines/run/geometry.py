@@ -37,10 +37,10 @@ _MAX_DEGREES = (180.0, 90.0)  # the largest longitude and latitude
 
 
 class Places(NamedTuple):
-    """Coordinates of the vertices, and the entry of a file's metadata for their reference system."""
+    """Coordinates of the vertices, and their reference system."""
 
     coordinates: Coordinates  # by the ids of the vertices
-    crs: dict[str, object]  # as GeoParquet has it
+    crs: dict[str, object]  # the reference system, as an entry of the metadata of GeoParquet
 
 
 def check_geometry(graph: Graph, settings: Settings) -> None:
@@ -72,10 +72,11 @@ def check_geometry(graph: Graph, settings: Settings) -> None:
 
 
 def read_places(settings: Settings, strings: bool) -> Places:
-    """Return the coordinates in the table of ``--vertices``, by ids that are strings or integers.
+    """Return the coordinates in the table of ``--vertices``, by ids that are strings or integers,
+    as ``strings`` says.
 
-    Their reference system is longitude and latitude (CRS84) if all of them may be such, and unknown
-    otherwise.
+    Their reference system is longitude and latitude (CRS84) if all of them are within the range of
+    degrees, and unknown otherwise.
     """
     assert settings.vertices is not None  # --geometry is refused without it
     ids, columns = read_vertex_columns(settings.vertices, list(_AXES))
@@ -92,8 +93,10 @@ def read_places(settings: Settings, strings: bool) -> Places:
 
 
 def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:
-    """Yield the rows of all parts with a column of points, in tables of ``ROWS_PER_GROUP`` rows but
-    the last; at least one table.
+    """Yield the rows of all parts with a column of points, the places of their vertices.
+
+    The tables have ``ROWS_PER_GROUP`` rows, except the last, whatever the parts' row groups are.
+    There is at least one table.
     """
     places: Places | None = None
     pending: list[pa.Table] = []  # tables whose rows are not yielded yet
@@ -125,7 +128,7 @@ def _add_shapes(table: pa.Table, places: Places) -> pa.Table:
 
 
 def hulls_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Table]:
-    """Yield one table with a hull per source and band."""
+    """Yield one table with a hull (a polygon around the reached vertices) per source and band."""
     places: Places | None = None
     hulls_by_part: list[pa.Table] = []
     for part in parts:  # the rows of a source are in one part

@@ -40,21 +40,37 @@ from ..output.tables_in_memory import table_in_memory
 
 DISTANCE = "distance"  # the column that is added to the table
 _INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are strings
-# By the type of a column, texts of which a number does not keep all: 01234, +49, 0x10, which Arrow
-# takes for 16, or an integer beyond float64. Such columns stay text.
+# By the type that Arrow guesses for a column, a pattern of texts that a number would change: 01234,
+# +49, 0x10, which Arrow takes for 16, or an integer that float64 does not hold exactly. Columns
+# with such texts stay text.
 _NOT_KEPT = {"int64": r"^\s*([+-]?0[0-9xX]|\+)", "double": r"^\s*([+-]?0[0-9]|\+|-?[0-9]{16,}\s*$)"}
 
 
 def read_given_table(
     path: str, what: str, choose: Callable[[list[str]], tuple[str, ...]]
 ) -> tuple[pa.Table, tuple[str, ...]]:
-    """Return a table and the names of its columns of ids; a text file has these columns, and codes
-    like 01234, as strings.
+    """Return a table of the user's, and the names of its columns of ids.
 
-    ``path`` may be a URL, or the name of a table in memory. ``what``: what the table is of, for
-    errors. ``choose``: returns the columns of ids among all columns.
+    Parameters
+    ----------
+    path : str
+        Of a Parquet or text file. It may be a URL, or the name of a table in memory.
+    what : str
+        What the table is of, such as "pairs", for errors.
+    choose : callable
+        Returns the names of the columns of ids, given the names of all columns.
 
-    Raises InputError: the file cannot be read, or ``choose`` refuses its columns.
+    Returns
+    -------
+    table : pyarrow.Table
+        With all columns. From a text file, ids are strings, and so are codes like 01234.
+    names : tuple of str
+        What ``choose`` has returned.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or ``choose`` refuses its columns.
     """
     in_memory = table_in_memory(path)
     if in_memory is not None:
@@ -83,8 +99,8 @@ def read_given_table(
 
 
 def _read_text(path: Any, parse_options: csv.ParseOptions, ids: tuple[str, ...]) -> pa.Table:
-    """Read a CSV file. Its columns of ids stay text, and so does a column in which a number would
-    lose a part of a text, as the zeros of 01234.
+    """Read a CSV file. Its columns of ids (``ids``) stay text, and so does a column in which a
+    number would lose a part of a text, such as the zero of 01234.
     """
     table = _read_csv(path, parse_options, column_types=dict.fromkeys(ids, pa.string()))
     # Arrow has taken these columns for numbers: read them again as texts, and look for such a text.
@@ -103,8 +119,9 @@ def _read_text(path: Any, parse_options: csv.ParseOptions, ids: tuple[str, ...])
 
 
 def read_vertex_columns(path: str, names: list[str]) -> tuple[IdFile, dict[str, pa.ChunkedArray]]:
-    """Return the ids of the table of ``--vertices``, and the columns of these names, as
-    ``read_vertex_table``.
+    """Return the ids of the table of ``--vertices``, and the columns of these names.
+
+    ``path``: of the file, or the name of a table in memory, whose first column has the ids.
     """
     in_memory = table_in_memory(path)
     if in_memory is None:
@@ -126,8 +143,8 @@ def _is_parquet(path: str) -> bool:
 def _choose_ids(
     path: str, what: str, names: list[str], choose: Callable[[list[str]], tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return the columns of ids that ``choose`` finds among ``names``; refuse a name that occurs
-    twice.
+    """Return the columns of ids that ``choose`` finds among ``names``; raise InputError for a name
+    that occurs twice. ``path`` and ``what`` name the table in errors.
     """
     chosen = choose(names)
     repeated = [name for name in names if names.count(name) > 1]
@@ -140,7 +157,9 @@ def _choose_ids(
 
 
 def _read_csv(path: Any, parse_options: csv.ParseOptions, **options: Any) -> pa.Table:
-    """Read a CSV file, in which an empty value is null, and NA is none, as it may be a name."""
+    """Read a CSV file, in which an empty value is null. The text NA stays text, as it may be a
+    name. ``options``: further ones of ``pyarrow.csv.ConvertOptions``.
+    """
     convert_options = csv.ConvertOptions(null_values=[""], strings_can_be_null=True, **options)
     return csv.read_csv(path, parse_options=parse_options, convert_options=convert_options)
 
@@ -176,10 +195,12 @@ def plain_column(table: pa.Table, name: str) -> pa.Array:
 
 
 def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
-    """Return a column of ids as a pyarrow array of strings or integers, as ``strings`` says.
+    """Return the column ``name`` of ids as a pyarrow array of strings or integers, as ``strings``
+    says.
 
-    Raises InputError, UnknownVertexError: the column cannot hold ids, or a row does not; the
-    message names the row.
+    ``path``: of the table, for errors, and to know whether it has types. Raises InputError (the
+    type of the column cannot be that of ids) or UnknownVertexError (a row has no id, or one of the
+    other type; the message names the row).
     """
     column = plain_column(table, name)
     if column.null_count:
@@ -239,7 +260,8 @@ def numbers_in_column(graph: Graph, path: str, table: pa.Table, name: str) -> np
 
 
 def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
-    """Return the rows of ``--pairs`` as vertex numbers; ``path`` is that of the table, for errors.
+    """Return the rows of ``--pairs`` as vertex numbers, grouped by source; ``path`` is that of the
+    table, for errors.
 
     Raises InputError (the file cannot be read, it is not sure which columns hold the ids, or a
     column has the name of the one to add) or UnknownVertexError (a row holds no vertex of the

@@ -48,9 +48,8 @@ class Load:
     # Memory of one plan in addition to the graph, and of the statistics of its results.
     state_bytes: int
     row_bytes: int  # bytes per row of the results, before compression
-    # Rows per source: estimate and maximum; rows of all sources together if ``one_search``.
-    rows_per_source: int
-    most_rows: int
+    rows_per_source: int  # estimate; of all sources together if ``one_search``
+    most_rows: int  # maximum of the same
     certified: bool  # whether searches are certified
     one_search: bool = False  # one search serves all sources: one worker, one part
     adds_up: bool = False  # ``most_rows`` are those of a part, whose sources are added up
@@ -71,14 +70,12 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Machine:
-    """The sizes of a host: ``available`` is free memory in bytes, of one GPU if ``device`` is
-    "cuda".
-    """
+    """The sizes of a host."""
 
     device: str  # "cpu" or "cuda"
     cores: int  # that this process may use
     n_gpus: int  # 0 on a CPU
-    available: int
+    available: int  # free memory in bytes: of one GPU if ``device`` is "cuda", else of the host
     host: int = sys.maxsize  # free memory of the host in bytes, where GPUs search
 
 
@@ -97,16 +94,16 @@ class Sizing:
     # Threads per worker that write parts. With GPUs the cores of the host are free for this; on a
     # CPU none are.
     writers: int = 1
-    # Memory of the host for what these threads hold, of all workers: parts of all sizes alike.
+    # Bytes of the host's memory for what these threads hold, of all workers; it does not depend on
+    # the size of parts.
     writing_bytes: int = 0
-    # Memory of a host: the graph, which its workers share, and the memory of each worker.
-    shared_bytes: int = 0
-    worker_bytes: int = 0
+    shared_bytes: int = 0  # of the graph, which all workers of a host share
+    worker_bytes: int = 0  # of each worker in the memory of its host
     # Strategies for which each worker has memory, the planned one first; empty if there is nothing
     # to choose.
     strategies: tuple[str, ...] = ()
     per_part: int | None = None  # sources whose results fill a part, if that was measured
-    # the driver runs the batches itself, with all threads; there are no worker processes
+    # Whether the driver runs the batches itself, with all threads, and without worker processes.
     in_process: bool = False
 
 
@@ -117,6 +114,9 @@ def size_up(
     batch_size: int | Literal["auto"] = "auto",
 ) -> Sizing:
     """Choose workers and batch size, and add up the memory.
+
+    ``load``: sizes of the job. ``machine``: sizes of the host. ``workers`` and ``batch_size``
+    (sources per part): what the user has set, or "auto".
 
     Raises CapacityError: the run does not fit; the message has the numbers.
     """
@@ -187,10 +187,10 @@ def _too_large(memory: dict[str, int], machine: Machine, n_workers: int) -> Capa
 def runs_in_this_process(
     load: Load, sizing: Sizing, machine: Machine, search_seconds: float | None
 ) -> bool:
-    """Whether a run is over before worker processes would have made up for the time that they take
-    to start.
+    """Whether this process should run the batches itself, because worker processes would not make
+    up for the time that they take to start.
 
-    ``load``, ``sizing``, ``machine``: the sizing of a run with worker processes.
+    ``load``, ``sizing``, ``machine``: the sizing of the run with worker processes.
     ``search_seconds``: estimate for all searches in one process; None if not known.
     """
     if search_seconds is None:
@@ -239,14 +239,27 @@ def with_capacity(
 ) -> tuple[Sizing, list[str]]:
     """Size a run so that its workers have memory for further strategies than the chosen one.
 
-    Returns the sizing, whose workers and batch size are those for the chosen strategy alone, and
-    the strategies that fit, the chosen one first.
+    Parameters
+    ----------
+    load : Load
+        Sizes of the job, with the memory of the chosen strategy (``state_bytes``).
+    states : mapping of str to int
+        The memory in bytes of each strategy, by its name.
+    size : callable
+        ``size(load)`` returns the sizing of a load, or raises CapacityError.
+    chosen : str
+        Name of the chosen strategy.
 
-    ``load`` has the state of the chosen strategy, ``states`` is ``state_bytes`` by strategy, and
-    ``size(load)`` may raise CapacityError.
+    Returns
+    -------
+    sizing : Sizing
+        Its workers and batch size are those for the chosen strategy alone.
+    names : list of str
+        The strategies that fit without changing these, the chosen one first.
     """
     sizing = size(load)
     names = [chosen]
+    # By ascending memory, so that the first one that does not fit ends the loop.
     for name, state in sorted(states.items(), key=lambda entry: entry[1]):
         if name == chosen:
             continue
@@ -272,6 +285,8 @@ def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
 def _in_whole_groups(load: Load, workers: int, most: int) -> int:
     """Return the sources per batch: at most ``most``, in whole groups, chosen so that workers end
     at the same time.
+
+    A group is the sources that are searched together. ``workers``: their number.
     """
     largest = most // load.group  # groups per batch
     if load.group == 1 or not largest:
@@ -296,8 +311,9 @@ def sources_per_part(
 ) -> int:
     """Return the maximum number of sources per part for ``--batch-size auto``.
 
-    ``n_vertices``: visited per search. ``per_part``: sources that fill a part, if that was
-    measured.
+    ``n_vertices``: number of vertices that a search visits. ``rows_per_source``: estimate.
+    ``per_part``: sources that fill a part file, if that was measured; it takes the place of the
+    estimate by rows.
     """
     by_rows = per_part or ROWS_PER_PART // max(rows_per_source, 1)
     by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)
@@ -305,9 +321,9 @@ def sources_per_part(
 
 
 def _memory_of_worker(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
-    """Return the bytes that each worker takes for itself, by item."""
-    # Rows that are held at a time: those of a row group, or of a whole part before and after it is
-    # sorted. At least those of one source.
+    """Return the bytes that each worker takes for itself, by the names of items in messages."""
+    # Rows that are held at a time: those of a row group. If parts are sorted, those of a whole
+    # part, twice, as it is before and after sorting. At least those of one source.
     most_held = ROWS_PER_GROUP
     if load.is_sorted:
         sources = load.per_part if batch_size == "auto" else batch_size
@@ -325,9 +341,11 @@ def _memory_of_worker(load: Load, batch_size: int | Literal["auto"]) -> dict[str
 def _memory_of_run(
     load: Load, device: str, worker_memory: dict[str, int], workers: int
 ) -> dict[str, int]:
-    """Return the bytes of a run by item, with their total: of a GPU, or of all workers of a host.
+    """Return the bytes of a run by item, with their ``total``: of one GPU, or of all workers of a
+    host.
 
-    ``worker_memory``: bytes of a worker by item.
+    ``device``: "cpu" or "cuda". ``worker_memory``: bytes of a worker by item. ``workers``: their
+    number.
     """
     if device == "cuda":
         memory = {"graph": load.graph_bytes, **worker_memory}

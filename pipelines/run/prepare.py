@@ -70,13 +70,12 @@ from .source_columns import by_partition
 class Prepared:
     """A run that may start."""
 
-    # ``release`` deletes graph and plan.
-    graph: Graph
-    plan: Plan = field(init=False)
+    graph: Graph  # in the direction of its edges; deleted by ``release``
+    plan: Plan = field(init=False)  # of the searches; deleted by ``release``
     request: Request  # the question, and how workers answer it
     # digest of the inputs of the graph (see ``digest_inputs``); ``""`` if they cannot be identified
     origin: str
-    # where the graph is already stored: in the graph cache, or by an interrupted run
+    # Where the graph is already stored: in the graph cache, or by an interrupted run; None if not.
     folder: Path | None
     reused: bool  # whether the graph was loaded from there
     numbers: np.ndarray  # int64 array: vertex numbers of the distinct sources, in the given order
@@ -84,10 +83,11 @@ class Prepared:
     duplicates: int  # number of sources that were given more than once
     # seconds of reading, of building if the graph was not loaded, of planning and of compiling
     seconds: dict[str, float]
-    # number of sources by the folder of their parts, in the order of ``numbers``
+    # Number of sources by the folder of their parts, in the order of ``numbers``; None if all parts
+    # are in one folder.
     partitions: dict[str, int] | None = None
-    # The results of ``KeplerEngine.size`` and ``KeplerEngine.choose``.
-    sizing: Sizing = field(init=False)
+    sizing: Sizing = field(init=False)  # workers, batches and memory: result of ``Engine.size``
+    # The choice between strategies: result of ``Engine.choose``; None if there is none.
     choice: StrategyChoice | None = None
     threads: int = 0  # number of threads that the plan is made for; 0 if it does not depend on them
     # bytes of memory beyond which the graph is built in files; None if it never is
@@ -99,7 +99,7 @@ class Prepared:
         return int(self.numbers.size)
 
     def layout(self, batch_size: int) -> Layout:
-        """Return which sources are in which part."""
+        """Return how the sources are divided into parts of ``batch_size``, and their names."""
         partitions = self.partitions or {"": self.n_sources}
         return Layout(self.request.kind.name, batch_size, partitions, self.request.options.sort)
 
@@ -119,10 +119,21 @@ def prepare(
 ) -> Prepared:
     """Read the graph, look up sources and targets, and plan.
 
-    ``stored``: folder in which an interrupted run may have left its graph. ``graph_in_memory``: the
-    graph, in place of an edge list. ``check`` is called with the graph; it may raise InputError.
+    Parameters
+    ----------
+    settings : Settings
+        All options of the run.
+    stored : Path, optional
+        Folder in which an interrupted run may have left its graph.
+    graph_in_memory : Graph, optional
+        The graph, in place of an edge list.
+    check : callable, optional
+        Called with the graph; it may raise InputError.
 
-    Raises InputError: the input is invalid; nothing has been written.
+    Raises
+    ------
+    InputError
+        The input is invalid; nothing has been written.
     """
     # The graph, and the seconds that it took.
     clock = StepClock()
@@ -136,8 +147,8 @@ def prepare(
         graph = graph.derived.without_hierarchy()
     if check is not None:
         check(graph)
-    # A graph that was built here reports reading and building apart. What was compiled meanwhile is
-    # taken out of the step that compiles.
+    # A graph that was built here reports the seconds of reading and of building. The seconds in
+    # which kernels were compiled are taken out of the step in which that happened.
     took, compiled = clock.lap()
     seconds = {"read": took}
     if graph_in_memory is None and graph.report.seconds:
@@ -212,7 +223,9 @@ class StepClock:
         self._compiled_before = compile_clock.thread_seconds()
 
     def lap(self) -> tuple[float, float]:
-        """Return the seconds since the last lap, and how many of them this thread has compiled."""
+        """Return the seconds since the last call, and those of them in which this thread compiled
+        kernels.
+        """
         now = time.perf_counter()
         compiled = compile_clock.thread_seconds()
         seconds = now - self._since
@@ -223,7 +236,7 @@ class StepClock:
 
 
 def _start_compiling(settings: Settings) -> None:
-    """Compile in threads what a run on a GPU needs, while the edge list is read."""
+    """Start threads that compile the kernels of a run on a GPU, while the edge list is read."""
     if device_of(settings) != "cuda":
         return
     from kepler_traverse.api.compile_ahead import compile_ahead
@@ -247,17 +260,18 @@ def choose_sources(
 ) -> tuple[np.ndarray, int]:
     """Return the distinct sources of a run, and how many were given more than once.
 
-    Sources are vertex numbers (int64 array) in the given order. They come from ``pairs``, from
-    ``sample`` (vertex numbers), or else from the settings.
+    Sources are vertex numbers (int64 array) in the order in which each is first given. They come
+    from ``pairs`` (the table of origins and destinations), from ``sample`` (vertex numbers), or
+    else from the settings. A result about the whole graph has one nominal source, vertex 0.
     """
     if pairs is not None:
         return pairs.sources, 0
     if not settings.kind.takes_sources:
         if not graph.n_vertices:
             raise InputError("the graph has no vertices, so it has no eccentricities")
-        return np.zeros(1, np.int64), 0  # nominal: see ExtremesSearch
+        return np.zeros(1, np.int64), 0  # nominal: rows of the whole graph are recorded as its rows
     numbers = _find_sources(graph, settings) if sample is None else sample
-    _, first_rows = np.unique(numbers, return_index=True)
+    _, first_rows = np.unique(numbers, return_index=True)  # where each number occurs first
     distinct = numbers[np.sort(first_rows)]
     return distinct, numbers.size - distinct.size
 
@@ -266,10 +280,10 @@ def estimate_reach(
     graph: Graph, question: Question, shape: Shape | None, depth: int
 ) -> tuple[int, int]:
     """Estimate how many vertices are visited per search, and how many rows the result has per
-    source.
+    source; return both.
 
-    ``shape``: of the graph, as a plan measures it, which says whether searches end early; None
-    before that. ``depth``: levels of a search.
+    ``shape``: measurements of the graph by a plan, which say whether searches end early; None
+    before there is a plan. ``depth``: number of levels of a search.
     """
     if question.kind.of_labels:  # no search visits anything
         rows = question.options.rows_per_source
@@ -287,9 +301,9 @@ def _estimate_at_once(
     n_sources: int,
     shape: Shape | None = None,
 ) -> int:
-    """Estimate the number of sources per part, which is the number that a worker gets at once.
+    """Return an estimate of the number of sources per part, which a worker searches from at once.
 
-    ``shape``: of the graph, as a plan measures it, by which searches that end early are known; None
+    ``shape``: measurements of the graph by a plan, which say whether searches end early; None
     before there is a plan.
     """
     if question.kind.one_search:
@@ -301,8 +315,10 @@ def _estimate_at_once(
 
 
 def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
-    """Plan again with all threads, where this process takes the place of several workers with a
-    share of the threads each.
+    """Plan again with all threads, if this process runs the batches, and the plan was made for a
+    worker with a share of the threads.
+
+    The seconds that this takes are added to those of the step ``plan``.
     """
     if prepared.threads in (0, CPU_COUNT):  # 0: the plan does not depend on threads
         return
@@ -315,10 +331,11 @@ def plan_for_one_process(settings: Settings, prepared: Prepared) -> None:
 
 
 def _make_plan(settings: Settings, prepared: Prepared, threads: int | None = None) -> None:
-    """Make the plan of ``prepared``, and the request that it answers.
+    """Set the plan of ``prepared``, and the request that it answers.
 
     Where a GPU does not hold the graph and the arrays of its searches, the edges of the graph move
-    to host memory. ``threads``: on a CPU the threads of a search, by default those of a worker.
+    to host memory. ``threads``: on a CPU the number of threads of a search; None for that of a
+    worker.
     """
     try:
         _plan_where_edges_are(settings, prepared, threads)
@@ -365,8 +382,10 @@ def _plan_where_edges_are(settings: Settings, prepared: Prepared, threads: int |
 
 
 def _plan_on_gpu(settings: Settings, graph: Graph, request: Request) -> tuple[Request, Plan]:
-    """Plan within the memory of a GPU, or what the settings allow of it; return the request with
-    the memory that the plan takes, and the plan.
+    """Plan within the free memory of a GPU, or within the limit of the settings.
+
+    Return the request, with the bytes that the plan takes as its ``memory``, and the plan. Raises
+    CapacityError: the graph alone exceeds the limit.
     """
     if settings.gpu_memory is not None:
         graph_bytes = graph.derived.nbytes_on_device + bytes_of_ids(graph)
@@ -386,8 +405,9 @@ def _plan_on_cpu(settings: Settings, graph: Graph, request: Request) -> tuple[Re
     """Plan within a worker's share of the memory of the host; return the request with that share,
     and the plan.
 
-    Half of what is free is for the plans of all workers, and the rest for all else. Raises
-    CapacityError, which names ``--workers`` if the settings do: no plan fits into that share.
+    Half of what is free is for the plans of all workers, and the rest for all else. If no plan fits
+    into the share, and the settings leave the number of workers open, the plan gets the share of
+    all workers. Raises CapacityError, which names ``--workers`` if the settings do: no plan fits.
     """
     spare = available_memory("cpu") // 2
     workers = CPU_COUNT if settings.workers == "auto" else max(settings.workers, 1)
@@ -405,7 +425,7 @@ def _plan_on_cpu(settings: Settings, graph: Graph, request: Request) -> tuple[Re
 
 @contextlib.contextmanager
 def with_threads(count: int) -> Iterator[None]:
-    """Let Numba use so many threads within the block, so that plans and estimates are those of a
+    """Within the block, let Numba use ``count`` threads, so that plans and estimates are those of a
     worker with as many.
     """
     before = numba.get_num_threads()
@@ -417,8 +437,10 @@ def with_threads(count: int) -> Iterator[None]:
 
 
 def _with_worker_threads(settings: Settings, n_sources: int) -> AbstractContextManager[None]:
-    """Return a context in which Numba uses the threads of one worker of this host, as if memory
-    sufficed for all workers.
+    """Return a context in which Numba uses as many threads as one worker will have.
+
+    The number of workers follows from the cores and the sources, as if memory sufficed for all of
+    them.
     """
     if settings.scheduler:  # workers of a cluster have the threads that it gives them
         return contextlib.nullcontext()
@@ -437,11 +459,11 @@ def bytes_of_ids(graph: Graph) -> int:
 def _plan_across_parts(
     settings: Settings, graph: Graph, request: Request, n_sources: int
 ) -> tuple[Request, Plan] | None:
-    """Plan groups that span several parts on a GPU; return the request with more sources at once,
-    and the plan.
+    """Plan groups of sources that span several parts on a GPU, which is idle with few sources.
 
-    None if parts are not written in the background, or a quarter of the free memory does not hold
-    such groups.
+    Return the request with more sources at once, and the plan. Return None if parts are not written
+    in the background, if parts have enough sources, or if a quarter of the free memory does not
+    hold such groups. ``n_sources``: of the run.
     """
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_whole = request.targets is None and request.kind.has_all_vertices
@@ -464,7 +486,10 @@ def _plan_across_parts(
 
 
 def _add_requested_hierarchy(settings: Settings, prepared: Prepared) -> None:
-    """Build the hierarchy that the settings ask for; raise HierarchyError if the graph has none."""
+    """Build a hierarchy (shortcuts, over which searches are shorter) if the settings ask for one.
+
+    Raises HierarchyError: the graph does not have a useful one.
+    """
     if settings.hierarchy == "yes" and _may_build_hierarchy(settings, prepared):
         _build_hierarchy(settings, prepared)
 
@@ -491,13 +516,13 @@ def _add_hierarchy_if_it_pays(settings: Settings, prepared: Prepared) -> bool:
 
 
 def _may_build_hierarchy(settings: Settings, prepared: Prepared) -> bool:
-    """Whether the graph lacks a hierarchy, and more than a plan is asked for."""
+    """Whether a hierarchy may be built: the graph has none, and more than a plan is asked for."""
     metric = ALGORITHMS[settings.algorithm].metric
     return not settings.plan and prepared.graph.derived.known_hierarchy(metric) is None
 
 
 def _build_hierarchy(settings: Settings, prepared: Prepared) -> None:
-    """Build the hierarchy of a graph, and store it where the graph is stored."""
+    """Build the hierarchy of the graph, which keeps it, and store it where the graph is stored."""
     metric = ALGORITHMS[settings.algorithm].metric
     hierarchy = prepared.graph.hierarchy(metric)
     say(repr(hierarchy))
@@ -521,7 +546,10 @@ def _store_hierarchy(settings: Settings, prepared: Prepared, metric: str) -> Non
 
 
 def _add_labels(settings: Settings, prepared: Prepared) -> None:
-    """Build and prove the hub labels of a run that writes them, and store them with the graph."""
+    """If the run writes hub labels, build and prove them, and store them with the graph.
+
+    ``prepared.graph`` then has them, so that the plan looks them up.
+    """
     request = prepared.request
     if settings.plan or not request.kind.of_labels:
         return
@@ -541,8 +569,10 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
 
 
 def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
-    """Prove the hub labels that the graph has, if they answer all pairs and certificates of
-    searches would take longer; return whether labels answer.
+    """Prove the hub labels that the graph has, if they answer all pairs of the run and certificates
+    of searches would take longer.
+
+    Return whether the labels answer; the request then says so, and the run is planned again.
     """
     request = prepared.request
     graph = prepared.graph
@@ -551,7 +581,7 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
     if not (may_answer and answers_all_pairs(graph, request)):
         return False
     assert isinstance(plan, MultiSourcePlan)
-    # A certificate takes about as long as a search.
+    # The alternative is searches with certificates. A certificate takes about as long as a search.
     fastest = plan.ranked(prepared.n_sources)[0]
     if proof_seconds(request, graph) > 2 * fastest.seconds:
         return False
@@ -583,9 +613,10 @@ def _find_sources(graph: Graph, settings: Settings) -> np.ndarray:
 
 
 def random_sources(graph: Graph, count: int, seed: int) -> np.ndarray:
-    """Return the numbers of distinct random vertices that have an outgoing edge.
+    """Return the numbers of ``count`` distinct random vertices that have an outgoing edge.
 
-    A seed gives the same vertices on every machine and device.
+    The same ``seed`` gives the same vertices on every machine and device. Raises InputError: there
+    are fewer such vertices.
     """
     candidates = np.flatnonzero(to_host(graph.derived.degrees))
     if count > candidates.size:

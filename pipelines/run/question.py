@@ -38,7 +38,8 @@ def read_vertices(
 ) -> np.ndarray:
     """Return the vertex numbers of sources or targets in the given order (int64 array).
 
-    The settings give them as ids, as a file of ids, or as a table with a column of ids.
+    ``what`` says which. The settings have them as a list of ids, as a file of ids, or as a table
+    with a column of ids. Raises UnknownVertexError: an id is no vertex.
     """
     ids_or_file = getattr(settings, what)
     role = what[:-1]
@@ -54,8 +55,8 @@ def read_vertices(
 def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
     """Return the ids of the distinct targets, in the given order.
 
-    The last argument is the setting itself, as all of ``_READERS`` get it. It is not used:
-    ``read_vertices`` takes it from the settings.
+    The last argument is the value of the setting, which all functions of ``_READERS`` get. It is
+    not used: ``read_vertices`` takes it from the settings.
 
     Raises InputError: there are none, or flows would count a target twice.
     """
@@ -64,7 +65,8 @@ def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
         raise InputError(f"{settings.targets_file}: the table of targets has no row")
     names = get_names(graph, numbers)
     distinct = list(dict.fromkeys(names))
-    # With a column of weights, its reader refuses a target that is given twice.
+    # Each target has a weight, 1 if there is no column of them. A target that is given twice would
+    # have two. (With a column, its reader refuses such a target.)
     has_weights = settings.column("target_weight") is not None
     weighs_targets = "target_weights" in settings.kind.all_options
     if weighs_targets and not has_weights and len(distinct) < len(names):
@@ -96,11 +98,12 @@ def numbers_of_ids(
 
 
 def with_advice(error: UnknownVertexError, ids: Ids | np.ndarray, what: str) -> UnknownVertexError:
-    """Return the error of listed ids, with advice if the only one may be the name of a file.
+    """Return the error of listed ids, with advice if there is only one, which may be meant as the
+    name of a file.
 
     ``what``: what the ids are, as "sources".
 
-    Raises InputError: it is the folder of a table of another format.
+    Raises InputError: the id is the name of a folder with a table of Delta Lake or Iceberg.
     """
     name = str(ids[0])
     if len(ids) == 1 and os.path.isdir(name):
@@ -112,19 +115,23 @@ def with_advice(error: UnknownVertexError, ids: Ids | np.ndarray, what: str) -> 
 
 
 def read_id_file(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
-    """Read the ids of sources or targets from a file, in the type of the graph's ids."""
+    """Return the ids in a file of sources or targets (``what``), in the type of the graph's ids."""
     return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
 
 
 def convert_ids(graph: Graph, ids: Ids, role: str) -> Ids:
-    """Convert ids that were given as text, which has no types, to the type of the graph's ids."""
+    """Return ids in the type of the graph's ids; they may have been given as text, which has no
+    types. ``role``: "source" or "target", for errors.
+    """
     if graph.has_string_ids:
         return list(ids)
     return [_to_integer_id(value, role) for value in ids]
 
 
 def _to_integer_id(value: object, role: str) -> int:
-    """Return an id as an integer; the error says what else the text may be."""
+    """Return an id as an integer; raise InputError if it is none, which says what else the text may
+    be meant as. ``role``: "source" or "target", for errors.
+    """
     number = integer_id(value) if isinstance(value, str) else value
     if isinstance(number, int) and not isinstance(number, bool):
         return number
@@ -140,10 +147,12 @@ def _to_integer_id(value: object, role: str) -> int:
 
 
 def _read_attributes(graph: Graph, settings: Settings, names: list[str]) -> dict[str, Any]:
-    """Return the ids and the named attributes of the vertices, by column of the table of vertices."""
+    """Return the ids of the vertices and their attributes in the columns ``names`` of the table of
+    vertices, by column; the ids are under ``VERTEX``.
+    """
     id_file, columns = read_vertex_columns(str(settings.vertices), names)
     ids = id_file.ids(graph.has_string_ids)
-    # The settings may leave vertices of the table out of the graph.
+    # The settings may leave vertices of the table out of the graph; their rows are dropped.
     if settings.largest_component or settings.only_vertices:
         is_in_graph = find_vertices(graph, ids) >= 0
         ids = list(itertools.compress(ids, is_in_graph))
@@ -163,15 +172,16 @@ _READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 
 
 def options_of_kind(graph: Graph, settings: Settings, values: dict[str, Any], **ends: Any) -> Any:
-    """Return the checked options of the kind; raise InputError as ``KindOptions.checked``.
+    """Return the checked options of the result kind; raise InputError if a value is wrong.
 
     ``values``: of the options, by name. ``ends``: ``pairs`` and ``targets``, for kinds that need
-    them to check.
+    them to check their options.
     """
     kind = settings.kind
     try:
         return kind.options_class(**values).checked(kind, graph, settings.algorithm, **ends)
-    except (InputError, PrecisionError) as error:  # the values are those of the user
+    except (InputError, PrecisionError) as error:
+        # An error about attributes begins with "values", and gets the name of the user's file.
         if settings.vertices is not None and "values" in str(error).partition("[")[0]:
             raise InputError(f"{settings.vertices}: {error}") from None
         raise error if isinstance(error, InputError) else InputError(str(error)) from None
@@ -182,7 +192,8 @@ def make_question(
 ) -> Question:
     """Return the question that settings ask.
 
-    ``options``, ``limits`` and ``tables`` (``pairs`` and ``targets``): what was read for them.
+    ``options``: the checked options of the result kind. ``limits``: the limit of each source, or
+    None. ``tables``: ``pairs`` and ``targets``, as they were read.
     """
     return Question.of(
         settings.kind,
@@ -197,10 +208,10 @@ def make_question(
 
 
 def limit_of_settings(settings: Settings) -> int | float | None:
-    """Return the limit of all searches, as manifests record it: hops for bfs, and for sssp a
-    distance, which is a float unless floats lack that integer.
+    """Return the limit of all searches, as manifests record it; None without one.
 
-    Raises InputError: the cutoff is beyond every float.
+    For bfs it is a number of hops. For sssp it is a distance: a float, or an integer if float64
+    does not hold that integer exactly. Raises InputError: the cutoff is beyond every float.
     """
     if settings.algorithm == "bfs":
         return settings.max_depth
@@ -214,13 +225,22 @@ def limit_of_settings(settings: Settings) -> int | float | None:
 
 
 def read_question(graph: Graph, settings: Settings, identity: Identity | None = None) -> Question:
-    """Read what the settings ask of a graph.
+    """Read what the settings ask of a graph: tables, targets, limits and options of the kind.
 
-    ``settings``: to read the question of a run again, those of the run, with the present paths of
-    its files. ``identity``: that of the run. What is read must be what the run read.
+    Parameters
+    ----------
+    graph : Graph
+        In which ids are looked up.
+    settings : Settings
+        To read the question of a run again, those of the run, with the present paths of its files.
+    identity : Identity, optional
+        That of the run whose question is read again. What is read must be what the run has read.
 
-    Raises InputError: a file cannot be read, or a value is wrong; the message names it. With
-    ``identity``, it also says what to give.
+    Raises
+    ------
+    InputError
+        A file cannot be read, or a value is wrong; the message names it. With ``identity``, it also
+        says what to give.
     """
     option_fields = fields(settings.kind.options_class)
     # Options that the job does not have are left out, unless another setting of it stands for them.
@@ -264,8 +284,8 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
 
 
 def _read_value(graph: Graph, settings: Settings, name: str) -> Any:
-    """Return the value of an option, or what is read from the file or the columns that its setting
-    names.
+    """Return the value of the option ``name``, or, if its setting names a file or columns, what is
+    read from there; None if it is not set.
     """
     value = settings.value(SETTINGS.get(name, name))
     if value is None or name not in _READERS:
@@ -274,7 +294,10 @@ def _read_value(graph: Graph, settings: Settings, name: str) -> Any:
 
 
 def _refuse_another_question(question: Question, settings: Settings, identity: Identity) -> None:
-    """Raise InputError if files that were read again are not those of the run."""
+    """Raise InputError if files that were read again differ from those of the run.
+
+    The digests of what was read (``question.recorded``) are compared with those in ``identity``.
+    """
     recorded = question.recorded()
     for key, fact in FACTS.items():
         if recorded.get(key) != identity.get(key):
@@ -291,10 +314,11 @@ def make_identity(
     batch_size: int,
     partitions: dict[str, int] | None = None,
 ) -> Identity:
-    """Return everything that determines the content of the parts.
+    """Return everything that determines the content of the parts, for the manifest.
 
-    ``fingerprint``: that of the graph. ``sources``: their ids, in the order of the parts.
-    ``partitions``: number of sources by the folder of their parts; None if all are in one folder.
+    ``question``: what is computed. ``fingerprint``: that of the graph. ``sources``: ids of the
+    sources, in the order of the parts. ``batch_size``: sources per part. ``partitions``: number of
+    sources by the folder of their parts; None if all are in one folder.
     """
     identity: Any = {
         "graph": fingerprint,

@@ -40,14 +40,19 @@ from .question import with_advice
 
 @contextlib.contextmanager
 def without_warnings() -> Iterator[None]:
-    """Silence warnings about an edge list within the block: the report of the graph has them, too."""
+    """Silence warnings about an edge list within the block, because the report of the graph has
+    them, too.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EdgeListWarning)
         yield
 
 
 def read_and_say(paths: Any, **options: Any) -> Graph:
-    """Return the graph of an edge list, as ``read_graph``, and print the hints of its report."""
+    """Return the graph of an edge list, and print the hints of its report.
+
+    Parameters are those of ``read_graph``: the paths of the files, and options of reading.
+    """
     with without_warnings():
         graph = read_graph(paths, **options)
     for hint in graph.report.hints:
@@ -56,8 +61,10 @@ def read_and_say(paths: Any, **options: Any) -> Graph:
 
 
 def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
-    """Whether the edges of a graph may move from a GPU to host memory for a run; without a graph,
-    whether the settings allow it.
+    """Whether the edges of a graph may move from a GPU to host memory, from which a search streams
+    them; only searches of hops do so.
+
+    Without a ``graph``, whether the settings allow it. It is False if the edges are there already.
     """
     if settings.algorithm != "bfs" or device_of(settings) != "cuda":
         return False
@@ -67,7 +74,7 @@ def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
 
 
 def _streams_always(strategy: str) -> bool:
-    """Whether a strategy searches edges in host memory only."""
+    """Whether the strategy of this name only searches graphs whose edges are in host memory."""
     return any(entry.edges == "host" and entry.is_called(strategy) for entry in MULTI_SOURCE)
 
 
@@ -76,9 +83,9 @@ def obtain_graph(
 ) -> PlacedGraph:
     """Return the graph of a run, and where it is stored already.
 
-    The edges of a graph that the GPU does not hold are in host memory. ``origin``: digest of its
-    inputs. ``stored``: folder in which an interrupted run may have left it. ``in_memory``: the
-    graph itself, if a caller gave it.
+    If the GPU does not hold the graph, and the settings allow it, its edges are in host memory.
+    ``origin``: digest of its inputs. ``stored``: folder in which an interrupted run may have left
+    it. ``in_memory``: the graph itself, if a caller gave it.
     """
     if not may_stream(settings):
         return _find_or_read(settings, origin, stored, in_memory)
@@ -87,7 +94,8 @@ def obtain_graph(
     if not _streams_always(settings.strategy):
         with contextlib.suppress(MemoryError):
             return _find_or_read(settings, origin, stored, in_memory)
-    # What was allocated before the GPU was full is free for the graph without its edges.
+    # Memory that was allocated before the GPU was full is released, for the graph without its
+    # edges.
     cuda.cp.get_default_memory_pool().free_all_blocks()
     placed = _find_or_read(replace(settings, device="cpu"), origin, stored, in_memory)
     return placed._replace(graph=placed.graph.to("cuda", edges="host"))
@@ -103,7 +111,7 @@ def _find_or_read(
     """
 
     def read() -> Graph:
-        """Return the graph without a cache."""
+        """Return the graph without looking for a stored one."""
         if in_memory is None:
             return read_edge_list(settings)
         return in_memory.to(device_of(settings))
@@ -127,7 +135,7 @@ def _find_or_read(
 
 
 def device_of(settings: Settings) -> str:
-    """Return the device on which a run searches."""
+    """Return the device on which a run searches: "cpu" or "cuda"."""
     if settings.device != "auto":
         return settings.device
     return "cuda" if cuda.available() else "cpu"
@@ -180,8 +188,11 @@ def build_limit(settings: Settings) -> int | None:
 
 
 def _describe_local_files(path: str) -> list[tuple[object, ...]]:
-    """Return absolute path, size, and times of modification and of the change of the inode, of each
-    file that a file, a folder or a pattern names.
+    """Return the files that a path, a folder or a pattern names, as facts by which a change of them
+    is noticed.
+
+    Each entry has the absolute path, the size in bytes, and the times of the last change of content
+    and inode, in nanoseconds.
     """
     paths = [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True))
     facts: list[tuple[object, ...]] = []

@@ -59,10 +59,23 @@ def size_run(
 ) -> Sizing:
     """Choose workers and batch size, and whether this process runs the batches.
 
-    ``may_run_here``: whether this process may run the batches. ``stays_here``: if it may, it does
-    so however long they take.
+    Parameters
+    ----------
+    settings : Settings
+        All options of the run.
+    prepared : Prepared
+        Graph, plan and sources. It is planned again if this process runs the batches.
+    batch_size : int or "auto"
+        Sources per part, or "auto" to choose it.
+    may_run_here : bool
+        Whether this process may run the batches, in place of worker processes.
+    stays_here : bool
+        Whether it then does so however long they take.
 
-    Raises CapacityError: the run does not fit.
+    Raises
+    ------
+    CapacityError
+        The run does not fit.
     """
     machine = machine_for(prepared, settings.gpu_memory)
     # With --device auto the device is known only now.
@@ -96,8 +109,9 @@ def size_run(
         size = partial(size_up, machine=machine, workers=settings.workers, batch_size=batch_size)
     sizing = _with_candidates(settings, prepared, load, size)
 
-    # This process, if it may and workers would not pay. A shard is started again if it dies, which
-    # costs less without a worker process.
+    # This process runs the batches if it may, and if worker processes would not pay. A shard with
+    # one worker runs them itself: if it dies, it is started again, which costs less without a
+    # worker process.
     stays_here |= shard is not None and sizing.workers == 1
     if may_run_here and (
         stays_here or runs_in_this_process(load, sizing, machine, _search_seconds(prepared))
@@ -113,10 +127,10 @@ def size_run(
 def _size_by_workers(
     settings: Settings, machine: Machine, batch_size: int | Literal["auto"]
 ) -> tuple[Machine, Callable[[Load], Sizing]]:
-    """Ask the workers of an existing cluster how much memory they have.
+    """Ask the workers of an existing cluster how much memory they have, and size a run for them.
 
-    Returns the machine without the limits of this host, and the function that sizes a load for
-    these workers.
+    Return the machine without the limits of this host, and a function that returns the sizing of a
+    load for these workers. ``batch_size``: sources per part, or "auto".
     """
     from ..scheduling.existing_cluster import refuse_small_workers, survey
 
@@ -150,7 +164,11 @@ def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
 def _with_candidates(
     settings: Settings, prepared: Prepared, load: Load, size: Callable[[Load], Sizing]
 ) -> Sizing:
-    """Size a run with memory for the strategies among which its tasks may choose."""
+    """Return the sizing of a run, with memory for further strategies, which its tasks may change to
+    if they prove faster.
+
+    ``size(load)`` returns the sizing of a load. The field ``strategies`` names those that fit.
+    """
     plan = prepared.plan
     states = {}  # bytes of a plan, by the name of its strategy
     if settings.strategy == "auto" and isinstance(plan, MultiSourcePlan):
@@ -181,7 +199,7 @@ def _measure_sources_per_part(prepared: Prepared, size: int) -> int | None:
     None if all of these fail.
 
     There is no trial if no part could be as large. The bytes of a part depend on graph, question
-    and sources alone, so that shards on different machines get the same number.
+    and sources alone, so shards on different machines get the same number.
     """
     load = make_load(prepared)
     most = most_per_part(replace(load, per_part=SOURCES_PER_PART), prepared.graph.device)
@@ -208,10 +226,10 @@ class TrialPart(NamedTuple):
 def write_trial_part(
     prepared: Prepared, traverser: Traverser, n_sources: int, context: BatchContext
 ) -> TrialPart | None:
-    """Search from so many sources, spread over all of them, and write their part to a temporary
-    folder; None if all of them fail.
+    """Search from ``n_sources`` sources, spread over all of the run, and write their part to a
+    temporary folder; return its sizes, or None if all of these sources fail.
 
-    The clock of ``context`` measures the phases.
+    The clock of ``context`` measures the seconds of the phases.
     """
     positions = np.linspace(0, prepared.n_sources - 1, n_sources).astype(np.int64)
     numbers = prepared.numbers[np.unique(positions)].tolist()
@@ -228,7 +246,10 @@ def write_trial_part(
 
 
 def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
-    """Return the sizes of a prepared run; ``per_part`` sources fill a part, if that was measured."""
+    """Return the sizes of a prepared run, from which its memory and its workers follow.
+
+    ``per_part``: number of sources that fill a part file, if that was measured.
+    """
     graph = prepared.graph
     plan = prepared.plan
     request = prepared.request
@@ -249,7 +270,7 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     elif graph.device == "cpu":
         needs_reverse = certified or request.algorithm == "bfs"
     else:  # a plan that needs the reverse has built it and counts it in its own memory
-        # an attribute of multi-source strategies only
+        # Only multi-source strategies have this attribute.
         reverses = getattr(plan.strategy, "reverses", False)
         needs_reverse = certified and not kind.has_predecessors and not reverses
 
@@ -286,10 +307,12 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
 
 
 def _pinned_bytes(graph: Graph, one_way: bool) -> int:
-    """Return the bytes of edges that a worker with a GPU holds in the memory of its host."""
+    """Return the bytes of edges that a worker with a GPU holds in pinned memory of its host.
+
+    ``one_way``: whether the graph is directed; its reverse is there, too.
+    """
     if not graph.derived.edges_on_host:
         return 0
-    # A directed graph has its reverse there, too.
     return (1 + one_way) * (graph.nbytes - graph.derived.nbytes_on_device)
 
 
@@ -300,7 +323,8 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     """
     graph = prepared.graph
     request = prepared.request
-    if request.limits is not None:  # results that are cut are copies, of at most 8 bytes per value
+    # Results that are cut at the limit of each source are copies, of at most 8 bytes per value.
+    if request.limits is not None:
         visited, _ = estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
     nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)

@@ -48,8 +48,8 @@ _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"  # what readers of Hive's layout take 
 
 
 def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
-    """Return the groups of the sources, or those of the targets for kinds that take these, by a
-    column of their table.
+    """Return the groups of the sources, by the column ``name`` of their table; for kinds that group
+    targets, those of the targets.
 
     Raises InputError: the table has no such column, or the column holds no integers or texts; the
     message names file, column and row.
@@ -63,7 +63,8 @@ def read_groups(graph: Graph, settings: Settings, name: str) -> SourceGroups:
 
 
 def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
-    """Return the limit of each source, by a column of the table of sources.
+    """Return the limit (hops or distance) of each source, by the column ``name`` of the table of
+    sources.
 
     Raises InputError: the table has no such column; a limit is no number of 0 or more, or for hops
     no integer; a source has two limits. The message names file, column and row.
@@ -102,7 +103,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
 
 
 def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
-    """Return the weight of each source, by a column of the table of sources.
+    """Return the weight of each source, by the column ``name`` of the table of sources.
 
     Raises InputError: the table has no such column; a weight is no finite number; a source has two
     weights. The message names the file.
@@ -112,7 +113,8 @@ def read_weights(graph: Graph, settings: Settings, name: str) -> SourceValues:
 
 
 def read_start_costs(graph: Graph, settings: Settings, name: str) -> SourceValues:
-    """Return the start cost of each source, by a column of the table of sources.
+    """Return the start cost of each source (what its distances begin with, in place of 0), by the
+    column ``name`` of the table of sources.
 
     Raises InputError: the table has no such column; a cost is no number of 0 or more that the
     weights of the graph could be; a source has two. The message names the file.
@@ -122,8 +124,8 @@ def read_start_costs(graph: Graph, settings: Settings, name: str) -> SourceValue
 
 
 def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarray:
-    """Return the weight of each target, by a column of the table of targets, in the order of its
-    rows.
+    """Return the weight of each target, by the column ``name`` of the table of targets, in the
+    order of its rows (array of shape (rows,)).
 
     Raises InputError: the table has no such column; a weight is no finite number of 0 or more. The
     message names the file.
@@ -138,7 +140,8 @@ def read_target_weights(graph: Graph, settings: Settings, name: str) -> np.ndarr
 
 
 def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
-    """Return the volume of each row of the table of pairs, in the order of its rows.
+    """Return the volume (number of trips) of each row of the table of pairs, by its column
+    ``name``, in the order of its rows. The graph is not used, but all readers of columns get it.
 
     Raises InputError: the table has no such column; a volume is no finite number of 0 or more. The
     message names the file.
@@ -151,15 +154,19 @@ def read_volumes(_: Graph, settings: Settings, name: str) -> np.ndarray:
 
 
 def read_through(graph: Graph, _: Settings, path: str) -> Through:
-    """Return the edges of the table of ``--through``: by their ends, or by their rows of the edge
-    list.
+    """Return the edges of the table of ``--through`` (``path``): only pairs whose paths use one of
+    these edges count.
+
+    The table has the two ends of each edge, or the number of its row in the edge list.
 
     Raises InputError: the file cannot be read, has no row, or a row holds no edge of the graph; or
     it is not sure which columns hold the edges. The message names file and row.
     """
 
     def choose_ids(names: list[str]) -> tuple[str, ...]:
-        """Return the columns with the ends of edges; none if a column has rows of the edge list."""
+        """Return the two columns with the ends of edges; none if a column has row numbers of the
+        edge list.
+        """
         pairs = end_pairs(names)
         if len(pairs) == 1:
             return pairs[0]
@@ -214,15 +221,15 @@ def read_along(graph: Graph, settings: Settings, names: list[str]) -> AlongPaths
 
 
 def _read_edge_column(settings: Settings, name: str) -> np.ndarray:
-    """Return a column of the edge list with one number per row; 0 in the rows that ``--where``
-    leaves out.
+    """Return the column ``name`` of the edge list: an array with one number per row, 0 in the rows
+    that ``--where`` leaves out.
 
-    It is read in place of the weights, so that messages of weights are put into the words of
-    ``--along``.
+    The function that reads edge lists takes the column for that of the weights. Therefore its
+    messages, which speak of weights, are put into the words of ``--along``.
     """
 
     def spelled(option: str, value: object = None) -> str:
-        """Return an option as messages name it."""
+        """Return an option as messages name it: ``--along`` for that of the weights."""
         if option == "weight_column":
             return "--along"
         return flag_text(option, value)
@@ -269,7 +276,7 @@ COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
 def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") -> np.ndarray:
     """Return a column of integers or floats as an array; raise InputError for one of another type.
 
-    ``where`` names the column, and ``what`` says what its numbers are, for errors.
+    ``where`` names the column, and ``what`` says what its numbers are, both for errors.
     """
     if not pa.types.is_integer(column.type) and not pa.types.is_floating(column.type):
         # A column of a CSV file stays text if int64 and float64 do not keep one of its numbers.
@@ -291,11 +298,11 @@ def _numbers(where: str, column: pa.Array, what: str = "weights and volumes") ->
 def by_partition(
     graph: Graph, settings: Settings, numbers: np.ndarray
 ) -> tuple[np.ndarray, dict[str, int]]:
-    """Order sources by the value of the column ``--partition-by``, and within one as they are
-    given.
+    """Order sources by their value in the column ``--partition-by``, and sources of one value as
+    they are given.
 
-    Returns the vertex numbers in that order, and the number of sources by the folder of their
-    value. ``numbers`` (int64 array): distinct vertex numbers of the sources.
+    Return the vertex numbers in that order, and the number of sources by the name of the folder for
+    their value. ``numbers``: int64 array, distinct vertex numbers of the sources.
 
     Raises InputError: the table of sources has no such column, or it cannot name folders; the
     message names file, column and row.
@@ -333,7 +340,9 @@ def by_partition(
 
 
 def _name_partition(where: str, column: str, value: object) -> str:
-    """Return the name of the folder for a value; raise InputError if no folder is called so."""
+    """Return the name of the folder for a ``value`` of a ``column``; raise InputError if no folder
+    may be called so, because readers would skip it or take it for null. ``where`` begins messages.
+    """
     folder = partition_name(column, value)
     is_hidden = not PARTITION_NAME.fullmatch(folder)
     if is_hidden or folder.endswith(f"={_HIVE_NULL}") or len(folder.encode()) > _MAX_FOLDER_BYTES:

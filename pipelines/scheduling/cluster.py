@@ -95,12 +95,24 @@ def cluster_for(
     """Yield a client of the scheduler that the settings name, or of an own cluster, which ends with
     the block.
 
-    ``device``: "cpu", or another one for a GPU per worker. ``n_workers``: of an own cluster.
-    ``rapids_pool``: first size of the memory pool that RAPIDS and CuPy share on each GPU; None for
-    workers without RAPIDS.
+    Parameters
+    ----------
+    settings : Settings
+        Address of a scheduler or of its file, if there is one, and of the dashboard.
+    device : str
+        "cpu", or another one for a GPU per worker.
+    n_workers : int
+        Number of workers of an own cluster.
+    rapids_pool : int, optional
+        Bytes at the start of the memory pool that RAPIDS and CuPy share on each GPU; None for
+        workers without RAPIDS.
 
-    Raises InputError (no scheduler answers there, or it has no workers) or ClusterError (workers
-    die while they start).
+    Raises
+    ------
+    InputError
+        No scheduler answers there, or it has no workers.
+    ClusterError
+        Workers die while they start.
     """
     with pinned_settings(settings.debug):
         if settings.scheduler_address or settings.scheduler_file:
@@ -128,9 +140,10 @@ def cluster_for(
 
 
 def _start_with_retry(start: Callable[[], LocalCluster]) -> LocalCluster:
-    """Start an own cluster, again where a worker dies meanwhile: Dask then gives up all of them.
+    """Return a cluster that ``start`` has started; call it again if a worker dies meanwhile, for
+    Dask then gives up the whole cluster.
 
-    Raises ClusterError: they keep dying.
+    Raises ClusterError: all tries have failed.
     """
     for tries_left in reversed(range(_START_TRIES)):
         try:
@@ -148,7 +161,9 @@ def _start_with_retry(start: Callable[[], LocalCluster]) -> LocalCluster:
 
 @contextlib.contextmanager
 def pinned_settings(debug: bool = False) -> Iterator[None]:
-    """Pin Dask's settings, and silence its log."""
+    """Within the block, set all settings of Dask that a run relies on, and silence Dask's log
+    unless ``debug``.
+    """
     with dask_log.silenced(debug), dask.config.set(_PINNED):
         yield
 
@@ -178,7 +193,7 @@ def existing_client(settings: Settings) -> Iterator[Client]:
         yield callers_client
         return
 
-    keyword = "address"
+    keyword = "address"  # argument of ``Client`` that ``where`` is for
     if settings.scheduler_file:
         keyword = "scheduler_file"
         if not os.path.exists(settings.scheduler_file):
@@ -209,13 +224,15 @@ def existing_client(settings: Settings) -> Iterator[Client]:
 
 
 def _wait_for_a_worker(client: Client, where: str | None) -> None:
-    """Wait until the scheduler has a worker; raise InputError if none comes.
+    """Wait until the scheduler has a worker; raise InputError if none comes in
+    ``CONNECT_SECONDS``.
 
-    A worker that Dask has paused counts, too, unlike for Dask's own wait: it is named later, with
-    the reason.
+    Dask's own wait does not count workers that it has paused. Here they count, since a later check
+    names them, with the reason. ``where``: address of the scheduler, for errors.
     """
     until = time.monotonic() + CONNECT_SECONDS
-    # An adaptive cluster starts workers for tasks alone, so there is one while this waits.
+    # An adaptive cluster starts workers only for tasks, so a task is submitted for the wait. The
+    # name keeps its future, without which Dask would cancel it.
     _task = client.submit(int, pure=False)
     while not client.nthreads():
         if time.monotonic() > until:
@@ -226,7 +243,7 @@ def _wait_for_a_worker(client: Client, where: str | None) -> None:
 
 
 def _security(settings: Settings) -> Security:
-    """Return the certificates of the settings, else those of Dask's own configuration."""
+    """Return the certificates that the settings name, or else those of Dask's own configuration."""
     if settings.tls_ca_file is None:
         return Security()
     files = {
@@ -238,8 +255,9 @@ def _security(settings: Settings) -> Security:
 
 
 def _root_cause(error: BaseException) -> str:
-    """Return the message of the error that a chain of errors began with: Dask's own says only that
-    the time is over.
+    """Return the message of the first error in a chain of causes, or its class without a message.
+
+    The last error, of Dask, often says only that the time is over.
     """
     while (cause := error.__cause__ or error.__context__) is not None:
         error = cause
@@ -247,10 +265,10 @@ def _root_cause(error: BaseException) -> str:
 
 
 def give_plugin(client: Client, plugin: Any, name: str) -> None:
-    """Set up a plugin in every worker, again if a worker dies meanwhile; its nanny's next one gets
-    it by itself.
+    """Set up a plugin in every worker, and again in all if one dies meanwhile.
 
-    Raises ClusterError (they keep dying) or Exception (what the plugin raises while it is set up).
+    Dask also sets it up in each worker that starts later. ``name``: of the plugin in Dask. Raises
+    ClusterError (workers keep dying) or Exception (what the plugin raises while it is set up).
     """
     for _ in range(_SET_UP_TRIES):
         try:
@@ -268,15 +286,21 @@ def give_plugin(client: Client, plugin: Any, name: str) -> None:
 
 
 def take_plugin(client: Client, name: str) -> None:
-    """Take a plugin from every worker, and from those to come; one that dies meanwhile has none to
-    take.
+    """Remove a plugin from every worker, and from those that start later.
+
+    An error is suppressed: a worker that dies meanwhile has no plugin any more.
     """
     with contextlib.suppress(OSError, TimeoutError):
         client.unregister_worker_plugin(name)
 
 
 def _cluster(n_workers: int, dashboard: str, gpus: list[str], debug: bool) -> LocalCluster:
-    """Start worker processes, each of which sees one of the GPUs if there are any."""
+    """Return a new cluster of worker processes, each of which sees one of the GPUs if there are
+    any.
+
+    ``dashboard``: address of the dashboard. ``gpus``: one per worker, as ``CUDA_VISIBLE_DEVICES``
+    names them; empty on a CPU. ``debug``: whether Dask's log is printed.
+    """
     return start_private_cluster(
         LocalCluster,
         gpus,
@@ -291,9 +315,10 @@ def _cluster(n_workers: int, dashboard: str, gpus: list[str], debug: bool) -> Lo
 
 
 def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> LocalCluster:
-    """Start worker processes in which cuDF and cuGraph share memory with CuPy.
+    """Return a new cluster of worker processes in which cuDF and cuGraph share memory with CuPy.
 
-    ``pool``: bytes of the shared pool on each GPU at the start.
+    ``dashboard``: address of the dashboard. ``pool``: bytes of the shared pool on each GPU at the
+    start. ``debug``: whether Dask's log is printed.
     """
     try:
         from dask_cuda import LocalCUDACluster
@@ -308,7 +333,8 @@ def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> L
         dashboard_address=dashboard,
         memory_limit=None,
         preload=_PRELOAD,
-        # cuDF and CuPy share one pool; it starts at what the plan needs and may grow.
+        # cuDF and CuPy share one pool. It starts at what the plan needs, rounded up to whole MiB,
+        # and may grow.
         rmm_pool_size=-(-pool // _MEBIBYTE) * _MEBIBYTE,
         rmm_maximum_pool_size=POOL_SHARE,
         rmm_allocator_external_lib_list="cupy",
@@ -374,10 +400,11 @@ class PrivateScheduler(Scheduler):
 def start_private_cluster(
     kind: type[LocalCluster], gpus: Sequence[str] = (), **options: Any
 ) -> LocalCluster:
-    """Start a local cluster of Dask's or of dask-cuda's class, with access for this process and its
-    workers alone.
+    """Start a local cluster that only this process and its workers can connect to.
 
-    ``gpus``: the GPU that each worker sees, also after it was started again.
+    ``kind``: class of the cluster, of Dask or of dask-cuda. ``gpus``: the GPU that each worker
+    sees, also after it was started again; empty if no worker has one, or if dask-cuda chooses.
+    ``options``: further arguments of the class.
     """
 
     class PrivateCluster(kind):  # type: ignore[misc, valid-type]

@@ -38,7 +38,9 @@ class DaskExecutor(BatchExecutor):
             return None
 
     def classify_error(self, error: BaseException) -> ErrorKind:
-        """Say whether a task has lost its worker, which died or announced that it leaves."""
+        """Say what an error of a task means: its worker died, or left after an announcement, there
+        is no worker, the task was cancelled, or its own code has failed.
+        """
         if isinstance(error, KilledWorker):
             if self._has_closed(error.last_worker.address):
                 return "worker left"
@@ -48,8 +50,10 @@ class DaskExecutor(BatchExecutor):
         return super().classify_error(error)
 
     def _has_closed(self, worker: str) -> bool:
-        """Whether a worker announced that it closes, as after a signal to its nanny; then its task
-        is not the cause.
+        """Whether a worker, named by its address, announced that it closes.
+
+        It does so after a signal to its nanny (the process that watches it). Then its task is not
+        the cause of its end.
         """
         try:
             events = self._ask(self._scheduler.events, topic=worker)
@@ -71,7 +75,7 @@ class DaskExecutor(BatchExecutor):
         return self._client.status == "running"
 
     def is_gone(self) -> bool:
-        """Whether the client has given up to connect again."""
+        """Whether the client has given up connecting to the scheduler again."""
         return self._client.status not in ("running", "connecting")
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
@@ -105,7 +109,10 @@ class DaskExecutor(BatchExecutor):
         )
 
     def _ask(self, question: Callable[..., Any], **arguments: Any) -> Any:
-        """Call a function of the scheduler, and wait for its answer; raises OSError, TimeoutError."""
+        """Call a remote function of the scheduler, and wait for its answer.
+
+        Raises OSError or TimeoutError: no answer came in ``_ANSWER_SECONDS``.
+        """
         return self._client.sync(question, callback_timeout=_ANSWER_SECONDS, **arguments)
 
     @property

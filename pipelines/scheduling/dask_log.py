@@ -16,13 +16,15 @@ _LOGGERS_OF_WORKER = (*_LOGGERS, "tornado.application", "asyncio")
 
 
 def level(debug: bool) -> int:
-    """Return the least level that is printed."""
+    """Return the lowest level of Dask's messages that is printed."""
     return logging.WARNING if debug else logging.CRITICAL
 
 
 @contextlib.contextmanager
 def silenced(debug: bool) -> Iterator[None]:
-    """Within the block, silence Dask's log in this process, and in the workers that begin in it."""
+    """Within the block, silence Dask's log in this process, and in the workers that start in the
+    block; with ``debug`` print warnings.
+    """
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     old_levels = [logger.level for logger in loggers]
     try:

@@ -34,7 +34,8 @@ class BatchFuture(Protocol):
     """A task that was submitted."""
 
     key: Any  # names the task in ``WorkerStates.processing``
-    status: str  # "pending", "finished", "error", "cancelled" or "lost"
+    # "pending", "finished", "error", "cancelled" or "lost" (its worker and its result are gone).
+    status: str
 
     def add_done_callback(self, call: Callable[[Any], object], /) -> object:
         """Call ``call(future)`` once the task has ended, in any thread."""
@@ -51,11 +52,11 @@ class BatchFuture(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerStates:
-    """The workers at one moment."""
+    """The workers of a run at one moment."""
 
-    workers: set[str]  # addresses or names of all that are there
+    workers: set[str]  # addresses or names of all workers that are there
     running: set[str]  # those that take tasks; the others start, close or are paused
-    # keys of the tasks that each worker has, which may be of other runs, too
+    # By worker the keys (``BatchFuture.key``) of the tasks that it has, which may be of other runs.
     processing: dict[str, list[Any]] = field(default_factory=dict)
 
 
@@ -82,8 +83,8 @@ class BatchExecutor:
     """Runs tasks; ``scheduler.Window`` gives it a few at a time and decides what is retried.
 
     ``submit(task)`` starts a ``Task`` and returns its ``BatchFuture``. ``admit(workers)`` raises
-    ClusterError unless workers that have joined can take part. What methods do here is right for
-    workers that neither come nor go.
+    ClusterError unless workers that have joined can take part. The methods of this base class suit
+    workers that are there for the whole run; those of other workers override them.
     """
 
     submit: Callable[[Task], Any]
@@ -99,7 +100,9 @@ class BatchExecutor:
         return None
 
     def classify_error(self, error: BaseException) -> ErrorKind:
-        """Say whether an error of a task is about its worker and not about its batches."""
+        """Say what an error of a task means: "error" if its batches have failed, and another kind
+        if its worker is the reason, so that the batches are only submitted again.
+        """
         if isinstance(error, CancelledError):
             return "cancelled"
         return "error"
@@ -119,18 +122,21 @@ class BatchExecutor:
     def states(self, deadline: float) -> WorkerStates:
         """Return the present workers; raises OSError or TimeoutError if they cannot be asked.
 
-        ``deadline`` is the number of seconds in which this process must answer again, or else
-        hangs.
+        ``deadline``: seconds that a batch may take. A process that runs batches itself counts as
+        hung if this method is not called again for longer than that.
         """
         raise NotImplementedError
 
     def paused(self, workers: Iterable[str]) -> dict[str, Any]:  # noqa: ARG002
-        """Return the facts of those of the workers that Dask has paused for their memory."""
+        """Return what Dask says of those of ``workers`` that it has paused for their memory, by
+        worker.
+        """
         return {}
 
     def restart(self, worker: str, why: str) -> None:
         """End the process of a worker that hangs; a new one takes its place.
 
-        Raises ProcessUnusableError: the worker is this process.
+        ``worker``: its name or address. ``why``: the reason, for errors. Raises
+        ProcessUnusableError: the worker is this process.
         """
         raise NotImplementedError

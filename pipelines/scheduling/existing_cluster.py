@@ -33,14 +33,14 @@ from .cluster import existing_client, pinned_settings
 from .errors import ClusterError
 from .package_version import version_here
 
-# An expression and no function of ours, which a worker without this package could not even take
-# apart.
+# An expression, and not a function of this package, which a worker without the package could not
+# unpickle.
 _ASK_VERSION = f"__import__({__name__!r}, fromlist=['version_here']).version_here()"
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerMemory:
-    """What a worker may take."""
+    """The memory that a worker may take."""
 
     host: str  # name of its host, whose workers share the free memory
     limit: int  # its ``--memory-limit`` in bytes; 0 if it has none
@@ -49,7 +49,10 @@ class WorkerMemory:
 
 
 def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
-    """Ask the workers of the scheduler that the settings name what they may take.
+    """Ask the workers of the scheduler that the settings name how much memory they may take; return
+    the answers by the workers' addresses.
+
+    ``device``: "cpu" or "cuda", which each worker must have.
 
     Raises InputError: no scheduler answers, it has no workers, or one of them has another version
     of this package, or no GPU.
@@ -72,13 +75,14 @@ def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
 def check_existing(settings: Settings, device: str, folders: list[Path], url: str = "") -> None:
     """Raise InputError unless all workers of the scheduler that the settings name can run this job.
 
-    ``folders``: absolute ones, which exist here and which all workers must see. ``url``: the object
-    store of the run; "" if it has none.
+    ``device``: "cpu" or "cuda". ``folders``: absolute ones, which exist here and which all workers
+    must see. ``url``: the object store of the run; "" if it has none.
     """
     with pinned_settings(), existing_client(settings) as client:
         refuse_unfit_workers(client, device, folders, url)
         answers = client.run(_can_deadlock, on_error="return")
-        if any(answer is True for answer in answers.values()):  # not an error
+        # ``is True``, since an answer may be an error, which is true as well.
+        if any(answer is True for answer in answers.values()):
             say(
                 "note: Dask's profiler runs in the workers, and with Python 3.11 it can stop one forever; "
                 "start them with DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED=False"
@@ -86,11 +90,11 @@ def check_existing(settings: Settings, device: str, folders: list[Path], url: st
 
 
 def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: str = "") -> None:
-    """Raise InputError unless all workers can run this job: they have this package, see its files
-    and have its device.
+    """Raise InputError unless all workers can run this job: they have this version of the package,
+    see its folders or its object store, and have its device.
 
-    ``folders`` are absolute and exist here. ``url``: a run in an object store, whose manifest is
-    there; "" if in none.
+    ``device``: "cpu" or "cuda". ``folders`` are absolute and exist here. ``url``: the object store
+    of the run, which has its manifest already; "" if the run is in none.
     """
     _refuse(_other_versions(client))
 
@@ -108,7 +112,7 @@ def refuse_unfit_workers(client: Client, device: str, folders: list[Path], url: 
 
 
 def _write_token(path: Path, token: str) -> None:
-    """Write a file in a folder; InputError if it cannot be written to."""
+    """Write the file ``path``; raise InputError if its folder cannot be written to."""
     try:
         path.write_text(token)
     except OSError as error:
@@ -118,16 +122,18 @@ def _write_token(path: Path, token: str) -> None:
 
 
 def refuse_small_workers(memories: dict[str, WorkerMemory], shared: int, own: int) -> None:
-    """Raise CapacityError unless every worker, by its address, may take what the plan needs of it.
+    """Raise CapacityError unless every worker may take the memory that the plan needs.
 
-    ``shared``: bytes of the graph, which workers of a host share, and which Dask counts for each.
-    ``own``: bytes that each worker takes for itself.
+    ``memories``: what each worker may take, by its address. ``shared``: bytes of the graph, which
+    workers of a host share, and which Dask counts for each. ``own``: bytes that each worker takes
+    for itself.
     """
     problems = {
         worker: _memory_problem(memory, shared + own) for worker, memory in memories.items()
     }
     _refuse(problems, CapacityError)
 
+    # All workers of a host together must fit into its free memory, the graph once.
     available_by_host = defaultdict(list)  # as each worker of a host has measured it
     for memory in memories.values():
         available_by_host[memory.host].append(memory.available)
@@ -142,11 +148,11 @@ def refuse_small_workers(memories: dict[str, WorkerMemory], shared: int, own: in
 
 
 def check_newcomers(client: Client, workers: list[str], needed: int, url: str = "") -> None:
-    """Raise ClusterError unless workers that have joined can take part in a run; one that is gone
-    already is let go.
+    """Raise ClusterError unless workers that have joined can take part in a run.
 
-    ``needed``: bytes that each must be able to take. ``url``: the object store of the run, which
-    each must be able to read; "" if it has none.
+    A worker that has left again is no problem. ``workers``: their addresses. ``needed``: bytes that
+    each must be able to take. ``url``: the object store of the run, which each must be able to
+    read; "" if it has none.
     """
 
     def ask_memory(workers: list[str]) -> dict[str, object]:
@@ -173,15 +179,15 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
                 f"worker {worker} has joined and cannot run this job: "
                 f"{problem}. Then run again with --resume"
             )
-        # the others have left
+        # Workers that have left meanwhile (an OSError) are not asked again.
         workers = [worker for worker, answer in answers.items() if not isinstance(answer, OSError)]
 
 
 def _problems(answers: Mapping[str, object]) -> dict[str, str]:
-    """Return what workers say that they lack.
+    """Return what workers lack, by worker, for those that lack something.
 
-    An answer is a text, None if nothing is lacking, or an error. An OSError is of a worker that has
-    left, which lacks nothing.
+    ``answers``: for each worker a text, None if nothing is lacking, or an error. An OSError is of a
+    worker that has left, which is no problem.
     """
     return {
         worker: str(answer)
@@ -204,7 +210,9 @@ def _refuse(answers: Mapping[str, object], error: type[InputError] = InputError)
 
 def _other_versions(client: Client, workers: list[str] | None = None) -> dict[str, object]:
     """Return by worker why its version of this package is not that of this job, and what to do;
-    None if it is.
+    None if it is; an OSError if the worker has left.
+
+    ``workers``: addresses of those that are asked; None for all.
     """
     here = version_here()
     problems: dict[str, object] = {}
@@ -227,7 +235,9 @@ def _other_versions(client: Client, workers: list[str] | None = None) -> dict[st
 
 
 def _memory_problem(memory: WorkerMemory, needed: int) -> str | None:
-    """Say why a worker may not take so much memory; None if it may."""
+    """Return a text that says why a worker may not take ``needed`` bytes of memory; None if it
+    may.
+    """
     if not memory.usable or needed <= memory.usable:
         return None
     enough = in_units(-(-needed * memory.limit // memory.usable))
@@ -267,10 +277,12 @@ def _memory(dask_worker: Any) -> WorkerMemory:
 
 
 def _unfitness(folders: list[Path], name: str, token: str, device: str, url: str) -> str | None:
-    """Return why this worker cannot run the job, None if it can; runs in the worker.
+    """Return a text that says why this worker cannot run the job, None if it can; runs in the
+    worker.
 
-    Each of ``folders`` has a file of this ``name`` whose content is ``token``; see
-    ``refuse_unfit_workers`` for the rest.
+    Each of ``folders`` has a file ``name`` whose content is ``token``, if the worker sees the same
+    folder as the driver. ``device``: "cpu" or "cuda". ``url``: the object store of the run, whose
+    manifest the worker must find; "" if the run is in none.
     """
     here = f"on host {socket.gethostname()}"
     for folder in folders:

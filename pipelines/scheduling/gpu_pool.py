@@ -10,7 +10,11 @@ GPU_OF_WORKER = "KEPLER_GPU_OF_WORKER"  # set in the environment of a worker tha
 
 
 def visible_gpus(n_workers: int) -> list[str]:
-    """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it."""
+    """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it.
+
+    These are the first GPUs of that variable, or, if it is not set, the first of the host. There
+    may be fewer than ``n_workers``.
+    """
     gpus = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     if not gpus:
         gpus = [str(number) for number in range(n_workers)]

@@ -27,7 +27,7 @@ _MAX_REASON_LENGTH = 500  # bytes
 class Place(NamedTuple):
     """Where a task was last."""
 
-    part: int
+    part: int  # number of the part; of several, the first
     # vertex number; None between sources, for example while a part is completed on disk
     source: int | None
     reason: str  # why the worker ended its own process, if it did
@@ -40,23 +40,28 @@ class TaskProgress:
     """Records where a task is; this one records nothing, for work that no other worker retries."""
 
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        """Record that the task is at a source (vertex number; None at none) of a part, or of the
-        parts up to ``last``.
+        """Record where the task is.
+
+        ``part``: number of the part that it works on, or of the first of several. ``source``: the
+        vertex number of the source that is searched; None for no source, or for several. ``last``:
+        number of the last part whose sources are searched together; None for ``part`` itself.
         """
 
 
 class Heartbeat(TaskProgress):
-    """The heartbeat of a task that runs in this process; its file is deleted with the block but
-    survives the process.
+    """The heartbeat of a task that runs in this process: a context manager around the task.
+
+    Its file is deleted at the end of the block, but survives if the process dies. ``path``: of the
+    file, which the driver has chosen.
     """
 
     def __init__(self, path: Path):
         self._path = path
 
     def __enter__(self) -> Heartbeat:
-        """Create the file, of a task that has not begun."""
-        # The file may be of a worker that retires while it is at the task, which Dask gives to this
-        # one. That worker then sees that it is not wanted any more.
+        """Create the file; it says that the task has not begun."""
+        # Another worker may have had the task, and a file of this name, before Dask gave the task
+        # to this one. Without its file, that worker sees that it is not wanted any more.
         self._path.unlink(missing_ok=True)
         # Never follow a symbolic link that another user may have created.
         self._file = os.open(
@@ -78,12 +83,15 @@ class Heartbeat(TaskProgress):
         os.pwrite(self._file, _pack_place(part, source, last), 0)
 
     def record_reason(self, reason: str) -> None:
-        """Record why this process will end now."""
+        """Record why this process will end now; the reason stands behind the place in the file."""
         os.pwrite(self._file, reason.encode()[:_MAX_REASON_LENGTH], _PLACE.size)
 
     def is_wanted(self) -> bool:
-        """Whether the driver still waits for this worker: it deletes the file of a task that it no
-        longer waits for, and a worker that has got the task since has a file of its own there.
+        """Whether the driver still waits for this worker.
+
+        The driver deletes the file of a task that it no longer waits for, and another worker that
+        has got the task creates a file of its own. So the file must still be the one that this
+        worker has opened.
         """
         try:
             return os.path.samestat(os.fstat(self._file), os.lstat(self._path))
@@ -92,7 +100,10 @@ class Heartbeat(TaskProgress):
 
 
 def _pack_place(part: int, source: int | None, last: int | None) -> bytes:
-    """Return where a task is, as its file has it; ``last`` is ``part`` if it is None."""
+    """Return where a task is, as the 24 bytes at the begin of its file.
+
+    The arguments are those of ``TaskProgress.record``. A source that is None becomes -1.
+    """
     if source is None:
         source = _NO_SOURCE
     if last is None:
@@ -103,8 +114,8 @@ def _pack_place(part: int, source: int | None, last: int | None) -> bytes:
 def heartbeat_content(
     part: int, source: int | None = None, last: int | None = None, reason: str = ""
 ) -> bytes:
-    """Return what the file says of a task that is there, see ``Place``; the size is always the
-    same.
+    """Return the content of the file of a task: its place, and the reason for which its process
+    ends (``""`` for none). The size is always the same.
     """
     reason_bytes = reason.encode()[:_MAX_REASON_LENGTH]
     return _pack_place(part, source, last) + reason_bytes.ljust(_MAX_REASON_LENGTH, b"\0")
@@ -113,25 +124,27 @@ def heartbeat_content(
 def write_heartbeat(
     folder: Path, event: tuple[float, tuple[str, tuple[int, int | None, int | None] | None, str]]
 ) -> None:
-    """Write the heartbeat that a worker has sent to the file of its name in a folder.
+    """Write a heartbeat that a worker has sent to a file in ``folder``, as if the worker had
+    written it.
 
-    ``event``: the time, and what ``EventHeartbeat`` sends: name, place and reason. Without a place
-    the task has ended, and its file is deleted.
+    ``event``: the time, and what ``EventHeartbeat`` sends: name of the file, place (part, source
+    and last part) and reason. Without a place the task has ended, and its file is deleted.
     """
     _, (name, place, reason) = event
-    path = folder / Path(name).name  # of this folder, whatever was sent
+    # Only the last part of the name counts, so that no file elsewhere is written.
+    path = folder / Path(name).name
     if place is None:
         path.unlink(missing_ok=True)
         return
     part, source, last = place
     path.touch()
-    with open(path, "r+b") as file:  # "wb" would empty it in between
+    with open(path, "r+b") as file:  # "wb" would empty it first, and a reader could see that
         file.write(heartbeat_content(part, source, last, reason))
 
 
 def read_heartbeat(path: Path) -> Place | None:
-    """Return where a task is; None if it has not begun or has ended, or if the file is not one of
-    this job.
+    """Return where a task is, from its heartbeat file; None if it has not begun or has ended, or if
+    the file is not one of this job.
     """
     try:
         content = read_regular(path, _PLACE.size + _MAX_REASON_LENGTH)

@@ -32,9 +32,10 @@ _END_SECONDS = 10.0  # in which a task that runs ends, unless it hangs
 
 
 class LocalFuture:
-    """A ``BatchFuture`` of a task in this process. It ends once, by what comes first.
+    """A ``BatchFuture`` of a task in this process.
 
-    ``key`` is the number of the task. Outcomes, an error and a cancellation are all ends of it.
+    It ends once: by outcomes, an error or a cancellation, whichever comes first. Later ends have no
+    effect. ``key`` is the number of the task.
     """
 
     def __init__(self, task: Task):
@@ -68,6 +69,7 @@ class LocalFuture:
 
     def add_done_callback(self, call: Callable[[LocalFuture], object], /) -> None:
         """Call a function once the task has ended, at once if it has."""
+        # Added before the check: a task that ends in between finds the function, or this does.
         self._calls.append(call)
         if self.done():
             self._call()
@@ -80,7 +82,9 @@ class LocalFuture:
         self._call()
 
     def _call(self) -> None:
-        """Call what waits for the end of the task, each once, also if two threads do so."""
+        """Call the functions that wait for the end of the task, each once, also if two threads do
+        so.
+        """
         with contextlib.suppress(IndexError):  # none is left
             while True:
                 self._calls.popleft()(self)
@@ -89,6 +93,7 @@ class LocalFuture:
         """Do nothing: the outcomes go with the future."""
 
 
+# Runs a task and returns its outcomes. Its second argument is called so that the next task begins.
 Run = Callable[[Task, Callable[[], object]], list[BatchOutcome]]
 
 
@@ -116,7 +121,8 @@ class InProcessExecutor(BatchExecutor):
         # is one step under the GIL.
         self._pending: dict[int, LocalFuture] = {}
         self._running: dict[int, Answer[None]] = {}  # which is given at the end of the task
-        # also if an interrupt comes before ``__exit__`` has begun
+        # The thread ends when this object is gone, also if an interrupt comes before ``__exit__``
+        # has begun.
         weakref.finalize(self, self._queue.put, None)
 
     def __enter__(self) -> InProcessExecutor:
@@ -141,13 +147,17 @@ class InProcessExecutor(BatchExecutor):
         return future
 
     def cancel(self, futures: Iterable[LocalFuture]) -> None:
-        """End futures; a task that runs goes on, and its outcomes are ignored."""
+        """End the futures of tasks; a task that runs goes on, and its outcomes are ignored."""
         for future in futures:
             self._pending.pop(future.key, None)
             future.end(error=CancelledError())
 
     def states(self, deadline: float) -> WorkerStates:
-        """Return this process as the one worker; set the alarm that ends it if it hangs."""
+        """Return this process as the one worker; set the alarm that ends it if it hangs.
+
+        ``deadline``: seconds that a batch may take. Each call sets the alarm anew, so it rings only
+        if the main thread has not come here for longer than that.
+        """
         if self._is_watched:
             # A kernel may hold the interpreter. The signal's default action ends the process also
             # then.
@@ -166,7 +176,9 @@ class InProcessExecutor(BatchExecutor):
         _uninterrupted.start(serve, "kepler-batches")
 
     def run_one(self, future: LocalFuture) -> bool:
-        """Run a task and end its future; return whether another thread takes the next one."""
+        """Run a task and end its future; return whether another thread takes the next task, so that
+        this one ends.
+        """
         next_has_begun = False
 
         def begin_next() -> None:
@@ -200,11 +212,11 @@ class InProcessExecutor(BatchExecutor):
 def _serve(
     tasks: SimpleQueue[LocalFuture | None], executor: weakref.ref[InProcessExecutor]
 ) -> None:
-    """Run tasks until one of them begins the next, in another thread, or there is None in place of
-    one.
+    """Run tasks of a queue, one after another; this is what a thread of the executor does.
 
-    A thread that waits for a task holds no reference to the executor, whose finalizer puts the
-    None.
+    It ends when a task has started another thread for the next one, or at None in the queue.
+    ``executor`` is a weak reference, so that a thread that waits for a task does not keep the
+    executor alive: when that is gone, its finalizer puts None.
     """
     next_has_begun = False
     while not next_has_begun:

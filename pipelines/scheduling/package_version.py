@@ -15,10 +15,10 @@ _SOURCES = (".py", ".cu", ".cuh")
 
 @functools.cache
 def version_here() -> str:
-    """Return the version of this package, with a digest of its sources: the number alone does not
-    tell two checkouts apart.
+    """Return the version of this package as text, with a digest of its sources, since the number
+    alone does not distinguish two checkouts.
 
-    It is computed once in a process, about when the process imports the sources.
+    It is computed once per process, about when the process imports the sources.
     """
     library = Path(kepler_traverse.__file__).parent
     job = Path(__file__).parents[1]

@@ -46,10 +46,21 @@ _TIMES_SLOWEST = 20.0
 class Window:
     """Runs batches on an executor, with a few tasks per worker in flight.
 
-    Tasks write their heartbeat files into ``folder``, and have ``first`` batches until the time of
-    one is known. ``observer`` hears what becomes of each batch. Of ``settings`` it takes the
-    deadline of a batch, the notice of an interrupt, and the time without a worker. Without
-    ``choice`` tasks name no strategy.
+    Parameters
+    ----------
+    executor : BatchExecutor
+        Runs tasks, in this process or on workers.
+    observer : BatchObserver
+        Its methods are called with what becomes of each batch.
+    folder : Path
+        Where tasks write their heartbeat files.
+    settings : Settings
+        Only the deadline of a batch, the notice of an interrupt, and the time without a worker are
+        used.
+    first : int
+        Number of batches per task until the time of a batch is known.
+    choice : StrategyChoice, optional
+        The choice between strategies; without it tasks name no strategy.
     """
 
     def __init__(
@@ -69,25 +80,29 @@ class Window:
         self._monitor = WorkerMonitor(executor, observer, settings.worker_timeout)
         self._task_sizer = TaskSizer(first)
         self._choice = choice
-        # in names of heartbeat files, since workers of an earlier run may still live and write some
+        # It is in the names of heartbeat files, since workers of an earlier run may still live and
+        # write some.
         self._token = uuid.uuid4().hex[:8]
         self._n_submitted = 0  # tasks
         self._in_flight: dict[BatchFuture, Task] = {}  # in the order of submission
         # tasks that have ended, also cancelled ones; other threads put them there
         self._finished: queue.SimpleQueue[BatchFuture] = queue.SimpleQueue()
-        # Batches that are not in flight: to be run in any task, each alone source by source, or
-        # together with those that they were lost with.
+        # Batches that are not in flight, by their part numbers: those that any task may have, those
+        # that are run alone and source by source, and halves of tasks that were lost.
         self._waiting: deque[int] = deque()
         self._retry_alone: deque[int] = deque()
         self._bisected: deque[list[int]] = deque()
-        self._given_up: dict[int, set[int]] = defaultdict(set)  # sources by their batches
-        self._failure_counts: Counter[tuple[int, int | None]] = Counter()  # of batch and source
-        self._losses: Counter[int] = Counter()  # consecutive ones of each batch
+        # Sources (vertex numbers) that are given up, by the numbers of their batches.
+        self._given_up: dict[int, set[int]] = defaultdict(set)
+        # Failures by batch and source; the source is None if it is not known.
+        self._failure_counts: Counter[tuple[int, int | None]] = Counter()
+        # By batch, how often it was lost since a task last finished.
+        self._losses: Counter[int] = Counter()
         self._recalled: list[Path] = []  # heartbeat files of tasks that were cancelled
         self._unreported_retries: defaultdict[str, list[int]] = defaultdict(list)  # by reason
 
     def run(self, parts: list[int]) -> None:
-        """Run all batches.
+        """Run the batches of ``parts`` (their numbers), until each is written or given up.
 
         Raises NegativeCycleError (from any batch; no further batch is started), OutputError (a
         worker cannot write to the output folder), ClusterError (no worker, or no scheduler, for too
@@ -113,7 +128,10 @@ class Window:
                 self._executor.cancel(list(self._in_flight))
 
     def _fill(self) -> None:
-        """Submit tasks until each worker has a few."""
+        """Submit tasks until each worker has a few, or no batch is left.
+
+        Halves of lost tasks come first, and batches that are run alone come last.
+        """
         # During a trial a new task may get the slower strategy. So tasks are small then, and none
         # is queued.
         is_trying = self._choice is not None and self._choice.is_trying
@@ -131,7 +149,10 @@ class Window:
                 return
 
     def _start_waiting(self, is_trying: bool) -> None:
-        """Submit a task of waiting batches: the next trial of a strategy, if there is one."""
+        """Submit a task of waiting batches; it tries another strategy if a trial is due.
+
+        ``is_trying``: whether a trial is under way, or due. Other tasks then have one batch each.
+        """
         left = len(self._waiting)
         trial = None if self._choice is None else self._choice.take_trial()
         trial_strategy = ""
@@ -146,7 +167,11 @@ class Window:
     def _start(
         self, parts: list[int], isolate: bool, halved: bool = False, trial_strategy: str = ""
     ) -> None:
-        """Submit a task of some batches. ``trial_strategy``: the one that it tries, "" if none."""
+        """Submit a task of the batches ``parts``.
+
+        ``isolate``: whether it searches from one source at a time. ``halved``: whether the batches
+        are half of a lost task. ``trial_strategy``: the strategy that it tries; "" if none.
+        """
         self._n_submitted += 1
         strategy = trial_strategy
         if not strategy and self._choice is not None:
@@ -161,14 +186,15 @@ class Window:
             is_trial=bool(trial_strategy),
             halved=halved,
         )
-        # Within the lock of a future an interrupt would leave it held, and the task would not end.
+        # Interrupts are held back: one that comes while a lock of the future is held would leave it
+        # locked, and the task would never end.
         with signals.held():
             future: BatchFuture = self._executor.submit(task)
             self._in_flight[future] = task
             future.add_done_callback(self._finished.put)
 
     def _wait(self) -> list[BatchFuture]:
-        """Return finished futures; wait at most a tick for the first one."""
+        """Return finished futures; wait at most ``_TICK`` seconds for the first one."""
         try:
             finished = [self._finished.get(timeout=_TICK)]
             while not self._finished.empty():
@@ -178,7 +204,7 @@ class Window:
         return [future for future in finished if future in self._in_flight]  # not cancelled ones
 
     def _on_task_done(self, future: BatchFuture) -> None:
-        """Record the outcomes of a task that has ended, or what to do again."""
+        """Record the outcomes of a task that has ended, or have its batches run again."""
         task = self._in_flight.pop(future)
         outcomes = self._executor.get_outcomes(future)
         if outcomes is not None:
@@ -195,12 +221,14 @@ class Window:
             # of another worker.
             self._on_task_lost(task, "its result is gone", is_crash=future.status == "cancelled")
 
-        # Dask would recompute a result that is still referenced if its worker died
+        # Dask would compute a result again whose worker dies, as long as it is referenced.
         future.release()
 
     def _on_task_error(self, task: Task, error: Exception) -> None:
-        """Submit the batches of a task again whose worker was lost, count a failure of the task, or
-        raise an error that ends the run.
+        """Act on the error of a task.
+
+        If its worker was lost, its batches run again. If the error ends the run, it is raised. Any
+        other error counts as a failure of each of its batches.
         """
         kind = self._executor.classify_error(error)
         if kind in ("worker died", "worker left"):
@@ -239,9 +267,10 @@ class Window:
             self._on_batch_done(outcome)
 
     def _choose_strategy(self, task: Task, choice: StrategyChoice) -> None:
-        """Change the strategy, or let one task try another, if the measurements say so.
+        """Change the strategy of the next tasks, or let one task try another, if the measurements
+        say so.
 
-        ``task``: the one that has just ended.
+        ``task``: the one that has just ended; it may have been the trial.
         """
         if task.is_trial:
             self._show_notice(choice.end_trial())
@@ -257,8 +286,8 @@ class Window:
         """Cancel the tasks that no worker has begun, so that they are submitted again with the
         current strategy.
 
-        A task that begins before it learns of this does work that is repeated, with the same bytes.
-        No task waits for it.
+        A task that begins before its worker learns of this is not waited for. Its work is done
+        again, and gives the same bytes.
         """
         queued = [
             (future, task)
@@ -290,14 +319,17 @@ class Window:
             self._observer.done(part, summary, frozenset(self._given_up.get(part, ())))
 
     def _on_task_lost(self, task: Task, why: str, is_crash: bool = True) -> None:
-        """Submit the batches of a lost task again; count a failure of the source that it was at, if
-        it may be the reason. ``is_crash``: whether the task may have ended its worker.
+        """Have the batches of a lost task run again; count a failure of the source that it was at,
+        if that may be the reason.
+
+        ``why``: what was lost, for messages. ``is_crash``: whether the task may have ended its
+        worker; the heartbeat file then says where it was.
         """
         self._monitor.check_soon()
         place = None  # of the task; None if it had not begun, or is not the reason
         if is_crash:
             place = read_heartbeat(task.heartbeat)
-        # from now on a worker that still lives writes no part for it
+        # A worker that still lives sees that its file is gone, and writes no part from now on.
         task.heartbeat.unlink(missing_ok=True)
 
         if self._choice is not None and task.is_trial:
@@ -310,8 +342,10 @@ class Window:
             self._requeue(task)
             return
 
-        # Batches before the place are written, and those behind it had not begun. Of several that
-        # were searched together, one is the reason: they are tried again in halves.
+        # The batches that were searched when the worker died are ``begun``. All others of the task
+        # wait again: those before are written, but their outcomes are lost, and those behind had
+        # not begun. If one batch was searched, it gets the failure. Of several that were searched
+        # together, one is the reason: they are tried again in halves.
         first = task.parts.index(place.part)
         last = task.parts.index(place.last)
         begun = task.parts[first : last + 1]
@@ -326,7 +360,7 @@ class Window:
             self._note_retry(part, why)
 
     def _count_loss(self, task: Task, why: str) -> None:
-        """Count a loss of each batch; raise ClusterError if there were too many."""
+        """Count a loss of each batch of a task; raise ClusterError if one was lost too often."""
         self._losses.update(task.parts)
         if any(self._losses[part] > MAX_LOSSES for part in task.parts):
             raise ClusterError(
@@ -344,7 +378,11 @@ class Window:
             self._waiting.extendleft(reversed(task.parts))
 
     def _count_failure(self, part: int, source: int | None, why: str) -> None:
-        """Count a failure of a batch at a source; None if the source is not known."""
+        """Count a failure of a batch at a source, and have the batch run again, alone.
+
+        ``source``: its vertex number; None if it is not known. After ``MAX_FAILURES`` the source,
+        or the whole batch, is given up.
+        """
         self._failure_counts[part, source] += 1
         n_failures = self._failure_counts[part, source]
         if n_failures < MAX_FAILURES:
@@ -360,7 +398,7 @@ class Window:
             self._retry_alone.append(part)
 
     def _note_retry(self, part: int, why: str) -> None:
-        """Record that a batch is submitted again, for ``_report_retries`` to report it."""
+        """Record that a batch is submitted again, and why; ``_report_retries`` prints it later."""
         self._observer.retried(part, why)
         self._unreported_retries[why].append(part)
 
@@ -376,7 +414,7 @@ class Window:
         self._unreported_retries.clear()
 
     def _look_after_workers(self) -> None:
-        """Report changes of the workers, and restart those that hang."""
+        """If the next check is due, report changes of the workers, and restart those that hang."""
         if not self._monitor.is_due():
             return
         self._report_retries()
@@ -388,7 +426,11 @@ class Window:
             self._restart(worker, tasks, deadline)
 
     def _restart(self, worker: str, tasks: list[tuple[BatchFuture, Task]], deadline: float) -> None:
-        """Cancel all tasks of a worker and end its process; another one takes its place."""
+        """Cancel all tasks of a worker that hangs, and end its process; another one takes its
+        place.
+
+        ``tasks``: those of the worker, which are run again. ``deadline``: seconds that have passed.
+        """
         self._executor.cancel([future for future, _ in tasks])
         why = (
             f"a batch took longer than {deadline:g} seconds at worker {worker}, which is restarted"
@@ -399,7 +441,9 @@ class Window:
         self._executor.restart(worker, why)
 
     def _drain(self) -> None:
-        """Wait for running tasks to end, and record their results."""
+        """After an interrupt, wait for running tasks to end, and record their results; at most as
+        long as the notice.
+        """
         if not self._executor.is_connected():
             return
 
@@ -423,7 +467,8 @@ class Window:
             and time.monotonic() < deadline
             and self._executor.is_connected()
         ):
-            # a task that began before it learned of this must not write an unknown part
+            # A cancelled task that has begun nevertheless must not write a part that no process
+            # records: without its heartbeat file it writes none.
             for task in cancelled:
                 task.heartbeat.unlink(missing_ok=True)
             # Futures are polled: the interrupt may have come after one was taken from the queue,

@@ -31,8 +31,10 @@ _TRIAL_GROUPS = 2
 class StrategyChoice:
     """The strategy of a run's tasks, with estimates and measurements of each candidate.
 
-    Of ``candidates`` the first was chosen by estimates; their ``seconds`` are per batch.
-    ``n_sources``: of the run. ``across_batches``: whether a group may span several batches.
+    ``candidates``: the strategies; the first was chosen by estimates. Their ``seconds`` are
+    estimates per batch. ``batch_size``: sources per batch. ``n_sources``: of the run.
+    ``across_batches``: whether a group (sources that are searched together) may span several
+    batches.
 
     Attributes
     ----------
@@ -59,8 +61,8 @@ class StrategyChoice:
                 group = min(group, batch_size)
             self._trial_sizes[candidate.name] = -(-_TRIAL_GROUPS * group // batch_size)
 
-        # A unit of the choice is a batch, and so is a group of it (1): estimates are multiples of
-        # the seconds of one.
+        # ``Choice`` decides for units of work in groups. Here a unit is a batch, and a group is one
+        # unit. The estimate for n batches is n times the seconds of one.
         estimates = {
             name: functools.partial(operator.mul, seconds)
             for name, seconds in self._seconds.items()
@@ -88,7 +90,12 @@ class StrategyChoice:
         }
 
     def resume(self, before: Record | None) -> None:
-        """Take over the measurements of an earlier run, if its estimates were about the same."""
+        """Take over strategy and measurements of an earlier run, if its estimates were about the
+        same.
+
+        Others are of another machine, where measured times would mislead. ``before``: the record in
+        the manifest of the earlier run; None if it has none.
+        """
         if not before:
             return
 
@@ -112,7 +119,11 @@ class StrategyChoice:
         self.strategy = current_strategy(self.record)
 
     def note(self, requested: str, measured: Measured | None) -> None:
-        """Record the time of a part's groups, if they ran the strategy that the task named."""
+        """Record the time of a part's groups, if they ran the strategy that the task named.
+
+        ``requested``: that strategy. ``measured``: the strategy that ran, number of sources, and
+        seconds; None if no group was measured.
+        """
         if not measured:
             return
         name, n_sources, seconds = measured
@@ -120,7 +131,9 @@ class StrategyChoice:
             self._add_time(name, n_sources, seconds)
 
     def _add_time(self, name: str, n_sources: int, seconds: float) -> None:
-        """Add the time of some sources with a strategy to the choice and to the record."""
+        """Add the ``seconds`` that ``n_sources`` sources took with the strategy ``name`` to the
+        choice and to the record.
+        """
         self._choice.note(name, n_sources / self._batch_size, seconds)
         entry = self._measurement(name)
         if entry is None:
@@ -148,13 +161,13 @@ class StrategyChoice:
         if self._trial or left <= 0:
             return None
         current = self.strategy
-        # How many batches come next is dropped: a trial has its size, and ``TaskSizer`` sizes
-        # others.
+        # The second value, a number of batches, is not used: a trial has its own size, and
+        # ``TaskSizer`` sizes other tasks.
         name, _ = self._choice.next(current, left)
         if name == current:
             return None
 
-        # Try a strategy that was not measured, if it leaves batches to be run by what is learned.
+        # A strategy that was not measured is tried first, if batches are left after the trial.
         current_rate = self._rate(current)
         rate = self._rate(name)
         if rate is None:
@@ -190,8 +203,10 @@ class StrategyChoice:
         return trial
 
     def end_trial(self, lost: bool = False) -> str | None:
-        """End a trial whose task ended, or was lost after it began. A strategy without a
-        measurement is not tried again; return a message about it, else None.
+        """End a trial whose task has ended, or was lost after it began (``lost``).
+
+        If the strategy has no measurement, it is not tried again. Return a message about that, or
+        None.
         """
         name = self._trial
         self._trial = ""

@@ -16,8 +16,8 @@ _REMEMBERED = 64  # most recent batches whose times are used
 
 
 class TaskSizer:
-    """Sizes tasks: ``first`` batches until the first times are known, then as many as fill
-    ``TASK_SECONDS``.
+    """Decides how many batches a task has: ``first`` until the first times are known, then as many
+    as fill ``TASK_SECONDS``.
 
     This decides only how many parts a task writes, not their content. The numbers come from
     a simulation of one scheduler and its workers; docs/benchmarks/log/2026-11-28-long-runs.md has
@@ -38,8 +38,10 @@ class TaskSizer:
         self.slowest = max(self.slowest, seconds)
 
     def batches(self, left: int, workers: int) -> int:
-        """Return how many of ``left`` batches the next task gets; fewer towards the end, so that
-        workers end together.
+        """Return how many of the ``left`` batches that remain the next task gets.
+
+        ``workers``: number of workers that take tasks. Tasks have fewer batches towards the end, so
+        that workers end together.
         """
         # With several workers a task gets at most half of a worker's share of what is left.
         max_share = left

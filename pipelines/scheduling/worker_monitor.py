@@ -18,7 +18,8 @@ _LOOK_EVERY = 2.0  # seconds between two checks of the workers
 _MAX_NAMED = 5  # names listed in one message
 _MORE_MEMORY = "start the workers with a larger --memory-limit, or 0 for none"
 
-# the tasks of a worker, by their keys, each with the part that it is at
+# The progress of a worker: the keys of its tasks, each with the number of the part that it is at,
+# None if it has not begun.
 Progress = tuple[tuple[str, int | None], ...]
 
 
@@ -36,10 +37,15 @@ def _name_workers(workers: Iterable[str]) -> str:
 
 
 class WorkerMonitor:
-    """Checks the workers every few seconds, and reports what has changed; ``n_running`` workers
-    take tasks.
+    """Checks the workers every few seconds, and reports what has changed.
 
+    ``executor``: knows the workers. ``notices``: its method ``notice`` gets the messages.
     ``patience``: seconds without any worker after which the run ends.
+
+    Attributes
+    ----------
+    n_running : int
+        Number of workers that take tasks, as of the last check.
     """
 
     def __init__(self, executor: BatchExecutor, notices: BatchObserver, patience: float):
@@ -49,7 +55,7 @@ class WorkerMonitor:
         self.n_running = 1  # as if there were one, until the first check
         self._seen_at = time.monotonic()  # when a worker was last known to be there
         self._checked_at = 0.0  # when the last check began; 0.0 makes the next one due
-        # of each worker, and since when it is the same
+        # By worker its progress at the last check, and since when (``time.monotonic``) it is so.
         self._last_progress: dict[str, tuple[Progress | None, float]] = {}
         self._known: set[str] | None = None  # workers as of the last check
         self._paused: set[str] = set()  # those of them that were reported as paused
@@ -72,7 +78,8 @@ class WorkerMonitor:
         """Report changes; return the workers whose tasks have made no progress for longer than the
         deadline, with the tasks.
 
-        ``deadline``: seconds.
+        ``in_flight``: all tasks that are submitted and have not ended. ``deadline``: seconds that a
+        batch may take.
 
         Raises ClusterError: no worker, or no scheduler, for too long, or a worker has joined that
         cannot take part.
@@ -98,7 +105,7 @@ class WorkerMonitor:
         elif now - self._seen_at > self._patience:
             if not workers:
                 raise self.no_workers()
-            # a paused worker finishes what it began
+            # A paused worker finishes what it has begun, so the run waits while a task has begun.
             if not any(read_heartbeat(task.heartbeat) for task in in_flight.values()):
                 raise ClusterError(
                     f"all {len(workers)} workers have been paused for {self._patience:g} seconds, since they use more "
@@ -109,6 +116,9 @@ class WorkerMonitor:
     def _report_workers(self, workers: set[str], not_running: set[str]) -> None:
         """Report which workers were lost, have joined, were paused or have resumed since the last
         check.
+
+        ``workers``: all that are there. ``not_running``: those of them that take no tasks. Raises
+        ClusterError: one that has joined cannot take part.
         """
         known = self._known
         if known is None:  # the first check reports nothing

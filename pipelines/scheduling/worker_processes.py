@@ -61,7 +61,7 @@ _ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THR
 
 
 class ProcessWorker(Protocol):
-    """What a process runs: ``worker.process.ProcessWorker``."""
+    """What a worker process runs; ``worker.process.ProcessWorker`` implements it."""
 
     def load(self) -> None:
         """Load the graph, and plan."""
@@ -74,7 +74,10 @@ class ProcessWorker(Protocol):
         begin_next: Callable[[], object],
         strategy: str,
     ) -> list[BatchOutcome]:
-        """Run the batches of a task; see ``TraversalWorker.answer``."""
+        """Run the batches of a task, and return the outcome of each.
+
+        The parameters are those of ``TraversalWorker.answer``.
+        """
 
 
 class WorkerDiedError(Exception):
@@ -82,8 +85,10 @@ class WorkerDiedError(Exception):
 
 
 def workers_ahead(settings: Settings) -> int | None:
-    """Return how many workers start before the graph is read; 0 if the graph decides, and there may
-    be some; None if none may be needed.
+    """Return how many workers start before the graph is read.
+
+    0 means that the graph decides their number: the template starts alone. None means that perhaps
+    no worker is needed, so that nothing starts.
     """
     if not settings.has_own_processes or settings.plan or settings.resume:
         return None
@@ -101,10 +106,12 @@ def _count_ahead(workers: int | str, device: str | None) -> int | None:
 
 @contextlib.contextmanager
 def begun_ahead(flags: Mapping[str, Any]) -> Iterator[WorkerProcesses | None]:
-    """Yield the template of workers that a command line alone asks for; None if it asks for none.
+    """Start and yield the template of workers, if the flags of a command line ask for workers; else
+    yield None.
 
-    To check all settings takes as long as some of the imports of the template. So it starts before,
-    and ends with the block if the settings need no workers.
+    ``flags``: the options of the command line by name, not checked yet. Checking all settings takes
+    as long as some of the template's imports. So the template starts before that, and ends with the
+    block.
     """
     count = _count_ahead(flags.get("workers", "auto"), flags.get("device"))
     if count is None or _WITHOUT_TEMPLATE & flags.keys():
@@ -119,9 +126,9 @@ def begun_ahead(flags: Mapping[str, Any]) -> Iterator[WorkerProcesses | None]:
 def started_ahead(
     settings: Settings, begun: WorkerProcesses | None = None
 ) -> Iterator[WorkerProcesses | None]:
-    """Yield the workers that start now, which end with the block; None if none may be needed.
+    """Start workers and yield them; they end with the block. Yield None if perhaps none is needed.
 
-    ``begun``: their template, if that has been started.
+    ``begun``: their template, if that has been started; else one is started here.
     """
     count = workers_ahead(settings)
     if count is None:
@@ -135,7 +142,9 @@ def started_ahead(
 
 
 def plain_error(error: BaseException) -> BaseException:
-    """Return an error as another process can read it: as it is, or one with its message."""
+    """Return an error that another process can unpickle: the same one if it can be pickled, else a
+    RuntimeError with its class and message.
+    """
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -179,7 +188,7 @@ class WorkerProcesses(BatchExecutor):
         self._changes: SimpleQueue[None] = SimpleQueue()
         self._worker: ProcessWorker | None = None  # that each process gets a copy of
         self._batches_of: Callable[[Task], Any] = lambda _: None  # until ``give``
-        self._errors: list[BaseException] = []  # of loading
+        self._errors: list[BaseException] = []  # of workers that could not load the graph
         self._waiting: deque[LocalFuture] = deque()  # tasks that no worker has yet
         self._deaths = 0  # of workers one after another, before one of them was ready
         self._is_closed = False  # whether ``close`` was called, after which no worker is replaced
@@ -208,9 +217,9 @@ class WorkerProcesses(BatchExecutor):
     def give(self, worker: ProcessWorker, batches_of: Callable[[Task], Any]) -> None:
         """Have each process load the graph and plan, and wait for all of them.
 
-        ``worker``: each process gets a copy. ``batches_of(task)``: the batches of a task, as
-        workers take them. Raises ClusterError (workers keep dying) or Exception (what a worker
-        raises while it loads).
+        ``worker``: the object that runs tasks; each process gets a copy. ``batches_of(task)``
+        returns the batches of a task, as ``worker.answer`` takes them. Raises ClusterError (workers
+        keep dying) or Exception (what a worker raises while it loads).
         """
         with self._lock:
             self._worker = worker
@@ -219,7 +228,7 @@ class WorkerProcesses(BatchExecutor):
                 if process.pid:  # others get it when they say that they are alive
                     _send(process, worker)
         while not self._are_ready():
-            self._changes.get()
+            self._changes.get()  # waits for the next change of a worker
         if self._errors:
             raise self._errors[0]
 
@@ -291,7 +300,11 @@ class WorkerProcesses(BatchExecutor):
             _send(process, (future.task, self._batches_of(future.task)))
 
     def _fork(self, environment: dict[str, str]) -> None:
-        """Ask the template for a worker; start another template if it is gone."""
+        """Ask the template for a worker, and start a thread that receives its messages.
+
+        ``environment``: variables that choose the GPU of the worker; empty on a CPU. If the
+        template is gone, another one is started.
+        """
         own_end, workers_end = Pipe()
         with workers_end:  # the descriptor that is sent is a copy
             data = [json.dumps(environment).encode()]
@@ -315,7 +328,7 @@ class WorkerProcesses(BatchExecutor):
             self._template = None
 
     def _start_template(self) -> None:
-        """Start a template in place of the one that was there."""
+        """Start a template; end the one that was there, if any."""
         self._end_template()
         self._control, templates_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with templates_end:  # closed here at the end, so that the template alone has it
@@ -331,7 +344,10 @@ class WorkerProcesses(BatchExecutor):
             )
 
     def _receive_messages(self, process: _Process) -> None:
-        """Act on the messages of a worker, until it is gone; in a thread of its own."""
+        """Act on the messages of a worker, until it is gone; in a thread of its own.
+
+        A message is a tuple of its kind and the arguments of the method that acts on it.
+        """
         actions: dict[str, Callable[..., None]] = {
             "alive": self._on_alive,
             "ready": self._on_ready,
@@ -347,13 +363,15 @@ class WorkerProcesses(BatchExecutor):
             self._on_death(process)
 
     def _on_alive(self, process: _Process, pid: int) -> None:
-        """Give a worker that begins what it loads."""
+        """Note the process id of a worker that has begun, and send what it loads, if known yet."""
         process.pid = pid
         if self._worker is not None:
             _send(process, self._worker)
 
     def _on_ready(self, process: _Process, error: BaseException | None) -> None:
-        """Note that a worker has loaded the graph, or its error, and give it tasks."""
+        """Note that a worker has loaded the graph, or the error by which it could not, and give it
+        tasks.
+        """
         process.is_ready = True
         self._deaths = 0
         if error is not None:
@@ -364,13 +382,19 @@ class WorkerProcesses(BatchExecutor):
     def _on_ended(
         self, process: _Process, key: int, outcomes: Any, error: BaseException | None
     ) -> None:
-        """End the future of a task, unless it was cancelled."""
+        """End the future of a task by its outcomes or its error, unless it was cancelled.
+
+        ``key``: number of the task. One of ``outcomes`` and ``error`` is None.
+        """
         future = process.tasks.pop(key, None)
         if future is not None:
             future.end(outcomes, error)
 
     def _on_death(self, process: _Process) -> None:
-        """Have another process take the place of one that is gone; its tasks end with an error."""
+        """End the tasks of a worker that is gone with an error, and start another one in its place.
+
+        None is started after ``close``, or if too many workers have died before they were ready.
+        """
         with self._lock:
             self._processes.remove(process)
             process.connection.close()
@@ -396,6 +420,9 @@ class WorkerProcesses(BatchExecutor):
 
 
 def _send(process: _Process, message: Any) -> None:
-    """Send a message to a worker; one that is gone gets none, and its reader says so."""
+    """Send a message to a worker.
+
+    An error is suppressed: the thread that receives its messages notices a worker that is gone.
+    """
     with contextlib.suppress(OSError):
         process.connection.send(message)

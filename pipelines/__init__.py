@@ -15,7 +15,10 @@ if __name__ == "pipelines":  # in a checkout
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``run_job`` and its classes on first use: --help of the programs needs none of them."""
+    """Return ``run_job`` or one of its classes, imported on first use.
+
+    The programs of this package do not need them for --help, which is therefore answered faster.
+    """
     if name in __all__:
         try:
             from . import job

@@ -42,7 +42,10 @@ COMMANDS = {
 
 
 def main() -> int:
-    """Run the command line of this process and return its exit code."""
+    """Run the command line of this process and return its exit code.
+
+    The first word names a program of this package, and the others are its command line.
+    """
     command, *words = sys.argv[1:] or ["--help"]
     if command in ("-h", "--help"):
         show(
@@ -61,7 +64,7 @@ def main() -> int:
         say(f"error: there is no command {command!r}: take one of {', '.join(COMMANDS)}")
         return EXIT_USAGE
 
-    if command == "run":
+    if command == "run":  # some results have a program of their own
         command = own_program(words) or command
     if command == "plan":
         words = ["--plan", *words]

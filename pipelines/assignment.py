@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> OnceParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = OnceParser(
         prog=called_as("assignment"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
     )
@@ -194,10 +194,11 @@ def parser() -> OnceParser:
 
 
 def _answer(parsed: Any) -> int:
-    """Check a command line, and write or verify an output."""
+    """Check a parsed command line, and write or verify an output; return the exit code."""
     from kepler_traverse.errors import options_spelled
 
-    flags = {"result": "assignment", "cost": "bpr"} | vars(parsed)  # values by name
+    # Values by name, and the flags of the command line as it has them, by name.
+    flags = {"result": "assignment", "cost": "bpr"} | vars(parsed)
     written = {name: _spelled(name) for name in flags if name in vars(parsed)}
     with options_spelled(_spelled):
         options = GivenOptions(kind=None, algorithm="sssp", written=written, values=flags)
@@ -214,9 +215,11 @@ def _spelled(name: str, value: object = None) -> str:
 
 
 def _read_arguments(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
-    """Return the table of links, the table of trips, and the options of ``assign``.
+    """Read the files that the flags name; return the table of links, the table of trips, and the
+    options of ``assign``.
 
-    ``flags``: values by name, as of the other functions here.
+    ``flags``: values of the command line by the names of its flags, here and in all functions
+    below. A flag that is not given may be missing.
     """
     from .run.assignment_tables import read_classes, read_closed, read_links, read_trips
 
@@ -260,7 +263,7 @@ def _name_or_number(text: str) -> str | float:
 
 
 def _parse_rows(text: str | None) -> list[int | None] | None:
-    """Return the rows of links that ``--select-link`` lists; None without it."""
+    """Return the rows of links, counted from 0, that ``--select-link`` lists; None without it."""
     from kepler_traverse.errors import InputError
 
     if text is None:
@@ -288,6 +291,7 @@ def _write(flags: dict[str, Any]) -> int:
     _check_folder(folder, bool(flags.get("resume")))
     began = time.perf_counter()
     links, trips, options = _read_arguments(flags)
+    # Called for its errors alone: a column of --skims may be missing or wrong.
     read_skimmed(LinkTable(table_columns("links", links), len(links)), _skim_names(flags))
 
     result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
@@ -295,9 +299,10 @@ def _write(flags: dict[str, Any]) -> int:
         say(f"the CPU found the shortest paths (shortest_by: {result.shortest_by})")
     result.certify()
 
-    # The tables, and then the manifest, which has their checksums.
+    # The tables, and then the manifest, which has their checksums. Files of an earlier run with
+    # other options are deleted first, and so is the mark of success.
     tables = _make_tables(result, flags)
-    for name in {SUCCESS, SKIMS, SELECTED} - {*tables}:  # of a run with other options
+    for name in {SUCCESS, SKIMS, SELECTED} - {*tables}:
         (folder / name).unlink(missing_ok=True)
     for name, table in tables.items():
         with written_whole(folder / name) as partial:
@@ -322,7 +327,9 @@ def _write(flags: dict[str, Any]) -> int:
 
 
 def _check_folder(folder: Path, is_resumed: bool) -> None:
-    """Raise OutputError unless a run may write to a folder, or goes on with the run in it."""
+    """Raise OutputError unless the folder is new or empty, or has a run to go on with and
+    ``is_resumed``.
+    """
     from kepler_traverse.errors import OutputError
 
     if not folder.exists():
@@ -362,7 +369,9 @@ def _make_tables(result: Any, flags: dict[str, Any]) -> dict[str, Any]:
 def _make_manifest(
     result: Any, flags: dict[str, Any], folder: Path, files: list[str]
 ) -> dict[str, Any]:
-    """Return the manifest of an output, with the checksums of ``files`` in its folder."""
+    """Return the manifest of an output: settings, results, and the checksums of ``files``, names
+    in its folder. ``result`` is what ``assign`` returns.
+    """
     from kepler_traverse import __version__
     from kepler_traverse.runtime.regular_files import compute_digests
 
@@ -389,8 +398,12 @@ def _verify(flags: dict[str, Any], written: dict[str, str]) -> int:
 
 
 def _find_faults(flags: dict[str, Any], folder: Path, written: dict[str, str]) -> list[str]:
-    """Describe what is wrong with an output: files that are not those of the manifest, flows that
-    do not follow from the paths or the last step, and a gap that is not the one stated.
+    """Return a list of what is wrong with the output in ``folder``; empty if nothing is.
+
+    A fault is a file that is not the one of the manifest, flows that do not follow from the paths
+    or the last step, or a gap that is not the one stated. ``written``: the flags of the command
+    line as it has them, by name. Raises InputError: the output cannot be read, or a flag differs
+    from the settings of the run.
     """
     from kepler_traverse.assignment import assign
     from kepler_traverse.assignment.checkpoints import CheckpointError
@@ -436,7 +449,10 @@ def _find_faults(flags: dict[str, Any], folder: Path, written: dict[str, str]) -
 
 
 def _wrong_facts(result: Any, facts: dict[str, Any]) -> Iterator[str]:
-    """Yield what the manifest states of a result and is wrong."""
+    """Yield a text for each number of a result that the manifest states wrongly.
+
+    ``result``: what ``assign`` returns now. ``facts``: the content of the manifest.
+    """
     for name in _STATED:
         if name == "shortest_by" and name not in facts:  # in outputs of version 0.1.0
             continue
@@ -446,7 +462,11 @@ def _wrong_facts(result: Any, facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _wrong_tables(result: Any, facts: dict[str, Any], folder: Path) -> Iterator[str]:
-    """Yield which tables are missing, or have other rows than a result, or belong to another run."""
+    """Yield a text for each table that is missing, has other rows than the result, or belongs to
+    another run.
+
+    ``result``: what ``assign`` returns now. ``facts``: the content of the manifest in ``folder``.
+    """
     import pyarrow.parquet
 
     tables = _make_tables(result, facts["settings"])

@@ -57,8 +57,10 @@ EXIT_INTERRUPTED = 130
 
 
 def program() -> int:
-    """Run the command line of this process, watched by a parent that takes over if the run dies;
-    return the exit code.
+    """Run the command line of this process and return the exit code.
+
+    The run is in a child process. This process watches it, and has another one finish the run if
+    the child dies.
     """
     other = own_program(sys.argv[1:])
     if other is not None:  # the result has a program of its own
@@ -81,6 +83,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         flags, config = parse_flags(argv)
         refuse_failed_plugins()
 
+        # The steps of the run are shown on the terminal from now on.
         if supervision.is_watched and "--plan" not in options:
             steps.show()
             steps.begin("starting")
@@ -110,7 +113,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
         say(str(interrupt) or "interrupted before anything was written")
         return EXIT_INTERRUPTED
     except Exception as error:
-        # Without the module, which may not be imported yet, it is none of its errors.
+        # The module of these errors may not be imported yet. Then this error is none of them.
         errors = sys.modules.get(f"{__package__}.scheduling.errors")
         is_unusable = errors is not None and isinstance(error, errors.ProcessUnusableError)
         if is_unusable and supervision.is_watched:  # then the watching process goes on
@@ -119,9 +122,12 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
 
 
 def _print_help(argv: list[str]) -> None:
-    """Print the options of the job, or those of a result kind that the command line names."""
+    """Print the help of the job, or that of a result kind that the command line names.
+
+    ``argv``: the words of the command line, which has -h or --help.
+    """
     kind = next((word for word in argv if word in OUTPUT_SCHEMAS), None)
-    # Another word may be the kind of a plug-in that cannot be used.
+    # A word that is no kind may be one of a plug-in that cannot be used; then the error says so.
     if kind is None and not argv[0].startswith("-"):
         refuse_failed_plugins()
     parser(kind).print_help()
@@ -137,8 +143,9 @@ def run_program(
     """Run a program other than the job: parse its command line, call ``work(parsed)``, report what
     that raises, and return the exit code.
 
-    ``parser()`` returns the parser. ``interrupted``: what is printed after an interrupt. Addresses
-    of edge lists with secrets are refused.
+    ``parser()`` returns the parser. ``argv``: the words of the command line; None for those of this
+    process. ``interrupted``: what is printed after an interrupt. Addresses of edge lists that
+    contain secrets, such as passwords, are refused.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -166,14 +173,14 @@ def run_program(
 
 
 def _note_failed_plugins() -> None:
-    """Print the plug-ins that cannot be used."""
+    """Print a note for each plug-in that cannot be used, which says why."""
     for problem in failed_plugins():
         say(f"note: {problem}")
 
 
 def add_tables(program: OnceParser) -> None:
-    """Add the options of a program that reads an output folder: the tables of the run, which may
-    have been moved, --json and --debug.
+    """Add to a parser the options of all programs that read an output folder: present paths of the
+    tables of the run, which may have been moved, --json and --debug.
     """
     for name, what in _GIVEN_TABLES.items():
         program.add_argument(
@@ -189,8 +196,9 @@ def add_tables(program: OnceParser) -> None:
 
 
 def moved_tables(parsed: Any) -> dict[str, str]:
-    """Return the paths of the tables that a command line names, by their settings; refuse addresses
-    with secrets.
+    """Return the paths of the tables that a parsed command line names, by their settings.
+
+    Raises an error for an address that contains secrets, or that is incomplete.
     """
     from .cli.settings import refuse_half_addresses, refuse_secrets
 
@@ -202,7 +210,10 @@ def moved_tables(parsed: Any) -> dict[str, str]:
 
 
 def report_error(error: Exception, debug: bool) -> int:
-    """Print one message for an error and return its exit code."""
+    """Print one message for an error, without secrets, and return its exit code.
+
+    ``debug``: whether the traceback is printed, too.
+    """
     from kepler_traverse.errors import (
         InputError,
         KeplerError,

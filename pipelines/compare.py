@@ -50,7 +50,7 @@ def _of_weights(flag: str) -> Constraint:
     )
 
 
-# What flags together must be.
+# Rules on combinations of flags.
 ROWS = (
     *map(_of_weights, ("--hash-weights", _WEIGHT, "--weight-type")),
     not_both(
@@ -63,7 +63,7 @@ ROWS = (
 
 
 def parser() -> OnceParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = OnceParser(
         prog=called_as("compare"), description=__doc__, usage="%(prog)s EDGES... [options]"
     )
@@ -98,9 +98,10 @@ def parser() -> OnceParser:
 
 
 def _make_settings(parsed: Any) -> Settings:
-    """Return the settings of a command line; raise UsageError for wrong or idle ones.
+    """Return the settings of a parsed command line; raise UsageError for values that are wrong or
+    have no effect.
 
-    Flags of this program alone that are not given get their defaults in ``parsed``.
+    Flags of this program alone that are not given get their defaults in ``parsed``, in place.
     """
     for key, default in {"algorithm": "both", "random_sources": 16, "hash_weights": False}.items():
         setattr(parsed, key, getattr(parsed, key, default))
@@ -133,7 +134,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(parsed: Any) -> int:
-    """Compare, print the outcome, and return the exit code."""
+    """Compare as the parsed command line says, print the outcome, and return the exit code."""
     settings = _make_settings(parsed)
     from kepler_traverse.errors import options_spelled
 
@@ -144,7 +145,10 @@ def _run(parsed: Any) -> int:
 
 
 def _compare(parsed: Any, settings: Settings) -> dict[str, Any]:
-    """Compare the algorithms one after another; return the facts that ``--json`` prints."""
+    """Compare the algorithms one after another; return the facts that ``--json`` prints.
+
+    ``parsed``: the command line, with defaults. ``settings``: those of reading and searching.
+    """
     from kepler_traverse.errors import InputError
 
     from .comparison import peak_memory
@@ -214,7 +218,8 @@ def _read_graph(settings: Settings, hash_weights: bool) -> Any:
         src = np.repeat(ids, np.diff(to_host(graph.offsets)))
         weights = hashed_weights(src, ids[to_host(graph.targets)], graph.directed)
         graph = replace(graph, weights=xp.asarray(weights.astype(np.float32)))
-    # SciPy, the baseline on a CPU, adds in float64. Only integers have the same sums in float32.
+    # SciPy, the baseline on a CPU, adds in float64. In float32 only sums of (small) integers are
+    # the same, so other weights become float64 here, too.
     needs_float64 = settings.weight_type == "float64"
     if graph.device == "cpu" and not (graph.weights == np.rint(graph.weights)).all():
         needs_float64 = True
@@ -234,10 +239,11 @@ def _synchronized_time(device: str) -> float:
 
 def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, Any]:
     """Search from all sources with this library and the baseline, and compare every distance;
-    return the facts of the comparison.
+    return the facts of the comparison, as ``--json`` prints them.
 
-    ``sources``: array of vertex numbers, at least one. Each library first searches once without
-    being measured.
+    ``strategy``: that of this library, or "auto". ``sources``: array of vertex numbers, at least
+    one. Each library first searches once without being measured. In the facts the baseline is
+    called "peer". Of its variants the one with the least median time counts.
     """
     from kepler_traverse._arrays import namespace
     from kepler_traverse.certificate import certify
@@ -253,7 +259,7 @@ def _compare_one(graph: Graph, algorithm: str, strategy: str, sources: Any) -> d
     for traverse in variants.values():
         traverse(int(sources[0]))
 
-    # Seconds of each search, of the baseline by variant.
+    # Seconds of each search: ours, and those of the baseline by the name of its variant.
     ours: list[float] = []
     theirs: dict[str, list[float]] = {variant: [] for variant in variants}
     n_differing = 0
@@ -298,7 +304,7 @@ def _summarize_times(seconds: list[float]) -> dict[str, Any]:
 
 
 def _describe_machine(device: str) -> dict[str, Any]:
-    """Return what the comparison ran on, and the versions of packages."""
+    """Return device, GPU, cores and versions of packages that the comparison ran with."""
     import os
 
     from .run.environment import versions
@@ -317,8 +323,9 @@ def _describe_machine(device: str) -> dict[str, Any]:
 
 
 def _format_table(facts: dict[str, Any]) -> list[str]:
-    """Return the lines of the comparison as text for people; ``facts``: as ``_compare`` returns
-    them.
+    """Return the comparison as lines of text for people.
+
+    ``facts``: as ``_compare`` returns them.
     """
     graph = facts["graph"]
     kind = "directed" if graph["directed"] else "undirected"

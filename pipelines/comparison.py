@@ -37,13 +37,17 @@ Baseline = Callable[[int], object]
 
 
 def our_plan(graph: Graph, algorithm: str, strategy: str) -> Plan:
-    """Return this library's plan, with predecessors, which the baselines compute, too."""
+    """Return this library's plan of searches from one source at a time.
+
+    It computes predecessors, too, since the baselines do. ``strategy``: name of one, or "auto".
+    """
     make_plan = plan_bfs if algorithm == "bfs" else plan_sssp
     return make_plan(graph, strategy=strategy)
 
 
 def choose_baseline(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseline]]:
-    """Return the name of the baseline and its variants of the algorithm, prepared for this graph.
+    """Return the name of the baseline for a graph's device, and its traversals, prepared for the
+    graph, by the names of their variants.
 
     Raises InputError (the baseline does not support this graph) or DeviceError (cuGraph is not
     installed).
@@ -54,7 +58,11 @@ def choose_baseline(graph: Graph, algorithm: str) -> tuple[str, dict[str, Baseli
 
 
 def _scipy(graph: Graph, algorithm: str) -> Baseline:
-    """Return the traversal of SciPy, for a graph in the types that it computes with."""
+    """Return the traversal of SciPy, with the graph converted once to the types that SciPy computes
+    with.
+
+    Raises InputError: SciPy is not installed, or the graph is too large for it.
+    """
     try:
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import dijkstra
@@ -89,7 +97,11 @@ def _scipy(graph: Graph, algorithm: str) -> Baseline:
 
 
 def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
-    """Return the traversals of cuGraph by their names: each returns vertices and their distances."""
+    """Return the traversals of cuGraph by the names of their variants; each returns vertices and
+    their distances.
+
+    Raises InputError (the graph is too large) or DeviceError (cuGraph is not installed).
+    """
     cp = cuda.cp
     try:
         import pylibcugraph
@@ -143,10 +155,10 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
 
 
 def in_our_encoding(answer: Any, graph: Graph, algorithm: str) -> Any:
-    """Return the distances that a ``Baseline`` has returned as an array with a value per vertex,
-    and our value for unreached vertices.
+    """Return the answer of a ``Baseline`` as this library has distances.
 
-    BFS: int32. SSSP: the float type that the baseline adds in.
+    The result is an array of shape (n_vertices,) on the graph's device. BFS: int32, -1 where
+    unreached. SSSP: the float type that the baseline adds in, infinite where unreached.
     """
     if graph.device == "cpu":
         if algorithm == "bfs":
@@ -167,7 +179,8 @@ def refuse_rounded(expected: Any, ours: np.dtype) -> None:
     """Raise InputError if one type rounds integers that the other one holds exactly, so that equal
     distances would seem to differ.
 
-    ``expected``: distances of the baseline. ``ours``: the type of this library's.
+    ``expected``: distances of the baseline. ``ours``: the type of this library's distances. Hops
+    are exact in both.
     """
     if is_hops(ours):
         return
@@ -204,7 +217,8 @@ def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarr
     if not directed:
         a = np.minimum(src, dst)
         b = np.maximum(src, dst)
-    # int64 first, so that uint64 holds the two's complement of a narrower negative id
+    # Converted to int64 first, so that uint64 holds the two's complement of a negative id that has
+    # a narrower type.
     a = a.astype(np.int64).astype(np.uint64)
     b = b.astype(np.int64).astype(np.uint64)
     hashed = _mix(_mix(a) + b)
@@ -219,8 +233,11 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 
 def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> dict[str, int]:
-    """Return the peak resident bytes of a process of this library ("ours") and of one of the
-    baseline ("peer"), which map the same stored graph and search from a few sources.
+    """Return the peak resident bytes of a process that searches with this library ("ours"), and of
+    one that searches with the baseline ("peer").
+
+    Both map the same stored graph, and search from the first few of ``sources`` (vertex numbers).
+    Processes of their own are measured, since this one has had other arrays.
     """
     first_sources = ",".join(map(str, sources[:_N_SOURCES]))
     peaks = {}
@@ -245,9 +262,10 @@ def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> di
 
 
 def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: str) -> int:
-    """Traverse by one library from the listed sources; return the peak of this process in bytes.
+    """Search with one library from some sources; return the peak of this process's memory in bytes.
 
-    It is the program that ``peak_memory`` runs, and the arguments are those of its command line.
+    It is the program that ``peak_memory`` runs. ``folder``: of the stored graph. ``side``: "ours"
+    or "peer" (the baseline). ``sources``: vertex numbers, separated by commas.
     """
     graph = load_graph(folder, verify=False)
     traverse: Callable[[int], object]
@@ -258,7 +276,7 @@ def _traverse(folder: str, side: str, algorithm: str, strategy: str, sources: st
         (traverse,) = variants.values()  # SciPy has one
     for source in sources.split(","):
         traverse(int(source))
-    # Not ru_maxrss, which includes the parent's pages if this process was started from a large one.
+    # VmHWM, in KiB, and not ``ru_maxrss``, which includes the pages of a large parent process.
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.partition("VmHWM:")[2].split()[0])
 

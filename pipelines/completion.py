@@ -17,7 +17,7 @@ tcsh: kepler-traverse completion tcsh > ~/.kepler-traverse.csh, and source it in
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = argparse.ArgumentParser(
         prog=called_as("completion"),
         description=(
@@ -36,7 +36,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _complete(parsed: argparse.Namespace) -> int:
-    """Print the completion for a shell; return the exit code."""
+    """Print the completion script for the shell that the parsed command line names; return the exit
+    code.
+    """
     try:
         import shtab
     except ModuleNotFoundError:
@@ -52,10 +54,11 @@ def _complete(parsed: argparse.Namespace) -> int:
 def join_parsers(
     commands: Mapping[str, tuple[str, str]], files: object, folders: object
 ) -> argparse.ArgumentParser:
-    """Return one parser with those of all commands as its subcommands.
+    """Return one parser with those of all commands as its subcommands, for the package shtab.
 
-    ``commands``: for each its module, and what it does. ``files`` and ``folders``: what completes a
-    value that is a file or a folder, as its metavar says.
+    ``commands``: for the name of each command its module and its help. ``files`` and ``folders``:
+    objects of shtab that complete names of files and of folders. They are set for arguments whose
+    metavar says that they are one.
     """
     result = argparse.ArgumentParser(prog="kepler-traverse")
     result.add_argument("--version", action="store_true", help="print the version")

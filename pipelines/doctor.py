@@ -96,19 +96,19 @@ _CLASS = re.compile(r"^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Exit|Warnin
 
 @dataclass(frozen=True)
 class Finding:
-    """One row of the table."""
+    """One row of the table: what was examined, and whether it works."""
 
     name: str  # of what was examined
-    works: bool
+    works: bool  # whether it works as it is
     detail: str  # its version, or why it does not work
     advice: str = ""  # what to do if it does not work
     needed: bool = False  # whether the job on the CPU depends on it
 
 
 def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
-    """Run code in another Python; return the finding, with its last line of output or in words why
-    it fails.
+    """Run code in another Python process, and return the finding.
 
+    Its detail is the last line of output, or, if the code fails, a sentence that says why.
     ``name``: that of the row. ``advice``: what to do if the code fails. ``needed``: whether the job
     on the CPU depends on it.
     """
@@ -130,8 +130,8 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
 
 
 def in_words(line: str) -> str:
-    """Return the last line of a traceback without the class of the error, or that a package is not
-    installed.
+    """Return the last line of a traceback as a sentence for users: without the class of the error,
+    or as "... is not installed" if a package is missing.
     """
     missing = _MISSING.search(line)
     if missing:
@@ -155,7 +155,7 @@ def machine() -> list[Finding]:
         Finding("System", True, f"{platform.platform()}, {cores} cores"),
     ]
 
-    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):  # not on every system
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         findings.append(Finding("Memory", True, f"{memory / 2**30:.1f} GiB"))
 
@@ -225,7 +225,7 @@ def _extra(name: str, purpose: str, modules: tuple[str, ...]) -> Finding:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = argparse.ArgumentParser(
         description="Report what works on this machine, and what to install for the rest."
     )

@@ -21,8 +21,9 @@ def open_engine(
     """Return a context that yields the engine named in the settings and stops what the engine has
     started.
 
-    ``processes``: worker processes that are starting, and that the caller ends; None to start those
-    that the settings name.
+    ``supervision``: whether another process takes over if this one dies. ``inputs``: what a caller
+    in Python gives beyond the settings. ``processes``: worker processes that are starting, and that
+    the caller ends; None to start those that the settings ask for.
     """
     if settings.engine == MG:
         from .multi_gpu.engine import mg_engine  # its packages are those of RAPIDS
@@ -38,7 +39,11 @@ def _kepler_engine(
     inputs: CallerInputs,
     processes: WorkerProcesses | None,
 ) -> Iterator[KeplerEngine]:
-    """Yield the engine of this library, with the worker processes that start already."""
+    """Yield the engine of this library, with worker processes that are starting already.
+
+    If ``processes`` is None, those are started here, if the settings ask for some, and end with the
+    block.
+    """
     if processes is not None:
         yield KeplerEngine(settings, supervision, inputs, processes)
         return

@@ -36,7 +36,7 @@ _SHARED = [
 ]
 
 
-# What flags together must be.
+# Rules on combinations of flags.
 ROWS = (
     only_with("unconnected", "result", "extremes", "leave it out"),
     *(only_with(name, "result", "top-closeness", "leave it out") for name in ("direction", "k")),
@@ -60,8 +60,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _answer(parsed: Any) -> int:
-    """Measure the graph, and print or write the answer."""
-    # Values by name.
+    """Measure the graph as the parsed command line says, and print or write the answer; return the
+    exit code.
+    """
+    # Values of the flags by name, with defaults.
     flags = {"result": "extremes", "algorithm": "bfs", "device": "auto"} | vars(parsed)
     output = flags.get("output")
     if output is not None:
@@ -80,7 +82,7 @@ def _answer(parsed: Any) -> int:
 
 
 def parser() -> OnceParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = OnceParser(
         prog=called_as("extremes"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
     )
@@ -122,8 +124,9 @@ def parser() -> OnceParser:
 
 
 def _check_output(path: Path) -> None:
-    """Raise OutputError unless the answer can become this file; before the searches, which may take
-    long.
+    """Raise OutputError unless the answer can be written to the new file ``path``.
+
+    This is checked before the searches, which may take long.
     """
     from kepler_traverse.errors import OutputError
 
@@ -138,9 +141,10 @@ def _check_output(path: Path) -> None:
 class _Measured(NamedTuple):
     """What was measured of a graph."""
 
-    facts: dict[str, Any]  # of the run
-    answer: dict[str, Any]  # numbers and lists of ids, or columns as lists
-    table: Any  # the answer as a table of Arrow, with a row per vertex
+    facts: dict[str, Any]  # of the run: the graph, the device, the number of searches, the seconds
+    # For JSON: diameter, radius and lists of ids, or the columns of the closest vertices as lists.
+    answer: dict[str, Any]
+    table: Any  # the answer as a pyarrow table, with a row per vertex
 
     def as_json(self) -> str:
         """Return the facts and the answer as one JSON object."""
@@ -154,7 +158,7 @@ def _measure(flags: dict[str, Any]) -> _Measured:
     """
     from .run.reading import read_and_say
 
-    # Rules of the flags; each column of the edge list counts as one.
+    # Check the rules on flags. Each column that --columns names counts as a flag.
     columns = edge_columns(flags.get("columns"), is_alone=True)
     written = {name: flag_text(name) for name, value in columns.items() if value is not None}
     written |= {name: f"--{name}" for name in flags}
@@ -189,7 +193,10 @@ def _measure(flags: dict[str, Any]) -> _Measured:
 
 
 def _find_closest(graph: Graph, flags: dict[str, Any]) -> _Measured:
-    """Return the vertices of the highest closeness."""
+    """Return the k vertices of the highest closeness, and the number of searches.
+
+    ``flags``: values of the command line by name.
+    """
     import pyarrow
 
     from kepler_traverse.extremes import top_closeness
@@ -208,7 +215,11 @@ def _find_closest(graph: Graph, flags: dict[str, Any]) -> _Measured:
 
 
 def _find_extremes(graph: Graph, flags: dict[str, Any]) -> _Measured:
-    """Return the diameter and the radius of a graph, and the vertices that have these."""
+    """Return the diameter and the radius of a graph, and the vertices whose eccentricities these
+    are.
+
+    ``flags``: values of the command line by name.
+    """
     from kepler_traverse.extremes import EXTREMES, extremes
     from kepler_traverse.extremes.eccentricities import make_columns
     from kepler_traverse.search.frames import arrow_table
@@ -223,7 +234,10 @@ def _find_extremes(graph: Graph, flags: dict[str, Any]) -> _Measured:
 
 
 def _write(path: Path, measured: _Measured) -> None:
-    """Write what was measured; a table has the facts of the run as metadata."""
+    """Write what was measured to a JSON or a Parquet file, as the ending of ``path`` says.
+
+    A Parquet file has the facts of the run as metadata.
+    """
     import pyarrow.parquet
 
     from kepler_traverse.runtime.regular_files import written_whole

@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def parser() -> OnceParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = OnceParser(
         prog=called_as("finish"),
         description=__doc__.partition("\n")[0].partition(":")[0] + ".",
@@ -58,7 +58,9 @@ def parser() -> OnceParser:
 
 
 def _finish(parsed: Any) -> int:
-    """Complete a run, print what it has come to, and return the exit code."""
+    """Complete the run that the parsed command line names, print its size and checksum, and return
+    the exit code.
+    """
     refuse_address("DIR", parsed.folder, takes_stores=True)
     folder = open_store(parsed.folder)
     table_format = getattr(parsed, "table", None)
@@ -98,7 +100,7 @@ def _finish(parsed: Any) -> int:
 
 
 def _summary(facts: dict[str, Any]) -> list[str]:
-    """Return the facts of a finished run as lines for people."""
+    """Return the facts of a finished run, as ``--json`` prints them, as lines for people."""
     before = ", was finished before" if facts["was_finished"] else ""
     size = f"{several(facts['parts'], 'part')}, {in_units(facts['bytes'])}"
     lines = [

@@ -65,8 +65,8 @@ _OF_SCHEDULERS = ("scheduler_address", "scheduler_file", *TLS)
 # kinds of options whose values are numbers, or a switch
 _NUMBERS = ("integer", "number", "numbers", "size", "integer_or_auto", "number_or_auto", "switch")
 _IN_MEMORY = "(in memory)"  # in place of the files of an edge list, in the manifest
-# in place of the address of a client, which need not be one that a flag takes, while options are
-# checked
+# It stands in for the address of a client while options are checked, since a client may have an
+# address that no flag takes.
 _CHECKED_ADDRESS = "tcp://client:0"
 
 
@@ -351,8 +351,8 @@ def run_job(
 
 
 def _refuse_unknown_labels(graph: Graph, column: Any) -> None:
-    """Raise InputError if ``column``, the index of a table of vertices, has a label that is no
-    vertex.
+    """Raise InputError if a label in ``column``, the index of a table of vertices, is no vertex of
+    the graph.
     """
     import pandas
 
@@ -364,7 +364,11 @@ def _refuse_unknown_labels(graph: Graph, column: Any) -> None:
 
 
 def _refuse_unknown_options(options: Iterable[str]) -> None:
-    """Raise InputError for an option that ``run_job`` does not take."""
+    """Raise InputError for an option that ``run_job`` does not take.
+
+    ``options``: the names of those that were given.
+    """
+    # By name, whether an option can be given in Python.
     known = {option.key: option.in_python for option in OPTIONS} | {"knobs": True}
     for name in options:
         if not known.get(name, True):
@@ -381,8 +385,10 @@ def _refuse_unknown_options(options: Iterable[str]) -> None:
 
 
 def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of ``run_job`` as settings take them: without those that are None, paths
-    as texts, numbers of Python, and targets as lists.
+    """Return the options of ``run_job`` as settings take them.
+
+    Options that are None are left out. Paths become texts, numbers those of Python, and targets a
+    list of ids, unless they are a file.
     """
     _refuse_unknown_options(options)
     values = {name: value for name, value in options.items() if value is not None}
@@ -397,8 +403,12 @@ def _as_settings(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_plain_numbers(name: str, value: Any) -> Any:
-    """Return a number, or numbers in any container that the library takes, as Python's own."""
-    # What is no container.
+    """Return a number as one of Python's, and numbers in a container as a list of such.
+
+    ``name``: of the option, for errors. ``value``: a scalar, or any container that the library
+    takes, such as a NumPy array.
+    """
+    # A scalar, a text or a mapping is not iterated over.
     if isinstance(value, (str, bytes, Mapping)) or not hasattr(value, "__iter__"):
         if arguments.is_flag(value):
             return bool(value)
@@ -411,8 +421,9 @@ def _as_plain_numbers(name: str, value: Any) -> Any:
 
 
 def _take_tables(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the columns of the tables in memory, by their options; in ``values``, names take the
-    place of these tables.
+    """Return the columns of the tables that options have in memory, by the names of the options.
+
+    In ``values`` each such table is replaced, in place, by the name under which the run finds it.
     """
     tables = {}
     for key, make_columns in _TABLES.items():
@@ -424,7 +435,9 @@ def _take_tables(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _columns_of_through(_: str, edges: Any) -> dict[str, Any]:
-    """Return edges as the columns that a file of them has: rows of the edge list, or src and dst."""
+    """Return the option ``through`` as the columns that a file of edges would have: row numbers of
+    the edge list, or src and dst.
+    """
     columns = arguments.columns("through", edges)
     if columns is not None and EDGE in columns:
         return typed_columns("through", columns)
@@ -435,9 +448,12 @@ def _columns_of_through(_: str, edges: Any) -> dict[str, Any]:
 
 
 def _columns_of_vertices(name: str, value: Any) -> dict[str, Any]:
-    """Return the ids of vertices, and then their attributes if ``value`` is a table.
+    """Return the column of the ids of vertices, and, if ``value`` is a table, those of their
+    attributes.
 
-    Labels of an index that is not called as ids are must be vertices that the edges have.
+    ``name``: of the option, for errors. Ids that come from the index of a data frame are under the
+    name ``INDEX``, unless the name of the index says that they are ids: they must be vertices of
+    the edges.
     """
     parts = table_of_vertices(name, value)
     if parts is None:
@@ -459,8 +475,8 @@ _TABLES: dict[str, Callable[[str, Any], dict[str, Any]]] = {
 
 
 def _refuse_tables(values: dict[str, Any]) -> None:
-    """Raise InputError for a table in memory where the job reads a file, which ``verify`` reads
-    again.
+    """Raise InputError for a table in memory that is given for an option which takes only a file,
+    because ``verify`` reads that again.
     """
     for option in OPTIONS:
         value = values.get(option.key)
@@ -472,20 +488,22 @@ def _refuse_tables(values: dict[str, Any]) -> None:
 
 
 def _is_file(value: Any) -> bool:
-    """Whether sources or targets are a file and not ids."""
+    """Whether sources or targets are a file (a path object or a URL), and not ids."""
     return isinstance(value, os.PathLike) or (
         isinstance(value, str) and URL.match(value) is not None
     )
 
 
 def _path_text(name: str, value: Any) -> str:
-    """Return a path as text; ``name``: its option, for errors."""
+    """Return a path as text; ``name`` is its option, for errors."""
     (path,) = arguments.list_paths(name, [value])
     return os.fsdecode(path)
 
 
 def _normalize_sources(values: dict[str, Any]) -> bool:
-    """Replace ``sources`` in ``values`` by what settings take; return whether they are ``"all"``."""
+    """Replace ``sources`` in ``values``, in place, by what settings take: a path, a list of ids, or
+    ``all_sources``. Return whether all vertices are sources.
+    """
     if "sources" not in values:
         return False
     for name in SOURCE_CHOICES:
@@ -506,7 +524,9 @@ def _normalize_sources(values: dict[str, Any]) -> bool:
 
 
 def _as_list(ids: Any) -> list[Any]:
-    """Return ids as a list; those of a set in ascending order."""
+    """Return ids as a list; those of a set in ascending order, so that the result does not depend
+    on the order in which the set has them.
+    """
     if isinstance(ids, np.ndarray):
         return ids.tolist()
     if not isinstance(ids, (set, frozenset)):
@@ -518,8 +538,9 @@ def _as_list(ids: Any) -> list[Any]:
 
 
 def _take_columns_of_edges(values: dict[str, Any]) -> dict[str, Any]:
-    """Take the columns of edges out of ``columns`` of the values, where those of other tables stay;
-    return their names by role.
+    """Return the names of the columns of edges by role, such as "src", None where not given.
+
+    They are removed from the option ``columns`` in ``values``. The columns of other tables stay.
     """
     columns = _columns_by_role(values.pop("columns", None))
     of_edges = {
@@ -533,11 +554,13 @@ def _take_columns_of_edges(values: dict[str, Any]) -> dict[str, Any]:
 def _read_graph(
     edges: Any, values: dict[str, Any], tables: dict[str, dict[str, Any]]
 ) -> tuple[Graph | None, list[str]]:
-    """Return the graph of ``edges`` in memory, and ``_IN_MEMORY``; or None and the paths of an edge
-    list.
+    """Return the graph of edges in memory, or the paths of an edge list.
 
-    Options that a graph is built with are taken out of ``values``. ``tables``: the columns of
-    tables in memory, by their options.
+    ``edges``: what ``run_job`` was given. ``values``: its options; those that a graph is built with
+    are removed. ``tables``: the columns of tables in memory, by their options.
+
+    Return a pair. For edges in memory it is their graph, and a list with a text that stands for the
+    files. For files it is None, and their paths, which the run reads.
     """
     is_graph = isinstance(edges, Graph)
     if not is_graph:
@@ -565,7 +588,7 @@ def _read_graph(
         raise InputError(
             f"result={kind.name!r} needs a graph that knows its rows; build it with edge_ids=True"
         )
-    # The settings of the run say of the graph what it is, and that it stays where it is.
+    # The settings describe the graph as it is, and leave it on its device.
     values["directed"] = graph.directed
     values.setdefault("device", graph.device)
     return graph, [_IN_MEMORY]
@@ -581,7 +604,10 @@ def _list_paths(edges: Any) -> list[str]:
 
 
 def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
-    """Raise InputError for an option that is of no use where edges are in memory."""
+    """Raise InputError for an option that has no effect where edges are in memory.
+
+    ``is_graph``: whether the edges are a graph, and not a table.
+    """
     edges = "a graph" if is_graph else "a table in memory"
     columns = _columns_by_role(values.get("columns"))
     known = values | {f"columns.{role}": name for role, name in columns.items()}
@@ -599,10 +625,11 @@ def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
 
 
 def _take_ids(name: str, values: dict[str, Any], tables: dict[str, dict[str, Any]]) -> Any:
-    """Return the ids of an option that the graph is built with; None without it.
+    """Return the ids of an option that the graph is built with, such as ``vertices``; None without
+    it.
 
-    The option is taken out of ``values``, since the run does without it, unless it reads attributes
-    in the same table.
+    The option is removed from ``values``, since the run does not need it, unless the run reads
+    attributes in the same table. ``tables``: the columns of tables in memory, by their options.
     """
     path = values.get(name)
     if path is None:
@@ -618,10 +645,11 @@ def _take_ids(name: str, values: dict[str, Any], tables: dict[str, dict[str, Any
 def _build_graph(
     edges: Any, of_edges: dict[str, Any], values: dict[str, Any], needs_rows: bool
 ) -> Graph:
-    """Build the graph of a table in memory; take its options out of ``values``.
+    """Build the graph of a table in memory; remove the options that it is built with from
+    ``values``.
 
     ``of_edges``: arguments of ``graph_from_edges``: columns by role, and ids. ``needs_rows``:
-    whether the graph must know the rows of its edges.
+    whether the graph must know the row of each edge in the table.
     """
     # The run that follows must not apply these again.
     of_building = {
@@ -675,7 +703,9 @@ def _find_address(client: Any) -> str:
 
 @contextlib.contextmanager
 def _in_words_of_python() -> Iterator[None]:
-    """Let errors within the block name options as arguments: ``graph_cache`` for ``--graph-cache``."""
+    """Within the block, let errors name options as arguments of ``run_job``: ``graph_cache`` for
+    ``--graph-cache``. A UsageError becomes an InputError.
+    """
     try:
         with options_spelled(_spelled):
             yield
@@ -687,7 +717,9 @@ def _in_words_of_python() -> Iterator[None]:
 
 
 def _spelled(name: str, value: object = None) -> str:
-    """Return an option of the library as an argument of ``run_job``, for messages."""
+    """Return an option of the library, and its value if given, as an argument of ``run_job``, for
+    messages.
+    """
     flag = flag_text(name, value)
     if flag.startswith("--columns"):
         return _as_arguments(flag)
@@ -696,7 +728,9 @@ def _spelled(name: str, value: object = None) -> str:
 
 
 def _as_arguments(message: str) -> str:
-    """Return a message with arguments in place of flags and of what the command line calls edges."""
+    """Return a message in which flags of the command line, and its word EDGES, are replaced by the
+    arguments of ``run_job``.
+    """
     # Messages of keys of a settings file begin with its name, which is None here.
     message = re.sub(r"\bNone: \[?(\w+)\]?", r"\1", message).replace("EDGES", "edges")
     message = message.replace("--undirected", "directed=False").replace("--resume", "resume=True")

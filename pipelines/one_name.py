@@ -32,8 +32,10 @@ class _Alias(MetaPathFinder, InspectLoader):
         return ModuleSpec(fullname, self, origin=spec.origin, is_package=is_package)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Load the module; Python's import returns what is in ``sys.modules`` after this, in place
-        of the empty module that it has made.
+        """Import the module under its name in the package, and enter it for the alias, too.
+
+        Python has made an empty module for the alias. After this its import returns what is in
+        ``sys.modules`` instead.
         """
         sys.modules[module.__name__] = import_module(_name_in_package(module.__name__))
 
@@ -53,6 +55,6 @@ def _name_in_package(alias: str) -> str:
 
 
 def name_also_pipelines() -> None:
-    """Make ``pipelines`` and all modules below it names of those of ``kepler_traverse``."""
+    """Make ``pipelines`` a second name of ``kepler_traverse.pipelines``, with all modules below."""
     sys.meta_path.insert(0, _Alias())
     sys.modules[ALIAS] = sys.modules[PACKAGE]

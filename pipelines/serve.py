@@ -46,9 +46,11 @@ exit codes: 0 stopped, 1 unexpected error, 2 bad usage or input, 130 interrupted
 
 
 def _in_sentences(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a method of the server tell its client one sentence for each error.
+    """Return a method of the server that raises errors of Flight, with one sentence, in place of
+    all others.
 
-    Flight sends the traceback of any error but its own, which shows the paths of this machine.
+    Flight sends the client the traceback of any error but its own, which would show the paths of
+    this machine.
     """
 
     @wraps(method)
@@ -75,8 +77,16 @@ def _in_sentences(method: Callable[..., Any]) -> Callable[..., Any]:
 class LabelServer(flight.FlightServerBase):
     """Answers pairs from the labels of a folder.
 
-    ``location``: address to listen at. ``tables``: the ``ReadLabels`` that ``read_labels`` returns.
-    ``cores``: calls that compute at a time. ``options``: those of Flight's server.
+    Parameters
+    ----------
+    location : str
+        URL to listen at, such as ``grpc://127.0.0.1:8815``.
+    tables : ReadLabels
+        The labels, as ``read_labels`` returns them.
+    cores : int
+        Number of calls that may compute at a time.
+    **options
+        Those of Flight's server.
     """
 
     # Calls that the service does not take.
@@ -90,13 +100,17 @@ class LabelServer(flight.FlightServerBase):
         self._slots = threading.Semaphore(cores)  # of the calls that compute
         self._lock = threading.Lock()  # of the counts below
         self._waiting = 0  # calls that wait for a slot
+        # Since the start: exchanges, batches and pairs that were answered, and refused batches.
         self._counts = {"calls": 0, "batches": 0, "pairs": 0, "refused": 0}
         distance_type: Any = pa.int64() if tables.is_integer else pa.float64()
         self._schema = pa.schema([("distance", distance_type)])
 
     @_in_sentences
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:  # noqa: ARG002
-        """Answer an exchange batch by batch: the next one is read when the last answer is written."""
+        """Answer an exchange batch by batch; Flight calls this.
+
+        The next batch is read only when the last answer is written, so few are in memory.
+        """
         if descriptor.command != _PAIRS:
             raise InputError('the command of an exchange is "pairs"')
         self._count(calls=1)
@@ -138,7 +152,10 @@ class LabelServer(flight.FlightServerBase):
         raise InputError("the actions are health and stats")
 
     def _answer_pairs(self, batch: Any) -> Any:
-        """Return a batch with the distances of the pairs in a batch, null where there is no path."""
+        """Return a batch with the distances of the pairs in ``batch``, null where there is no path.
+
+        Raises InputError: it has other columns, too many rows, or an id that has no label.
+        """
         if tuple(batch.schema.names) != _COLUMNS:
             raise InputError("a batch has the columns source and target, in this order")
         if batch.num_rows > MAX_ROWS:
@@ -154,7 +171,9 @@ class LabelServer(flight.FlightServerBase):
         return pa.record_batch([column], schema=self._schema)
 
     def _numbers(self, batch: Any, name: str) -> Any:
-        """Return the vertex numbers of a column of ids."""
+        """Return the vertex numbers of the column ``name`` of ids; raise InputError for a null or
+        an unknown id.
+        """
         column = batch.column(name)
         if column.null_count:
             raise InputError(f"{name}: a row holds no id")
@@ -162,7 +181,11 @@ class LabelServer(flight.FlightServerBase):
 
     @contextmanager
     def _slot(self) -> Iterator[None]:
-        """Let a call compute within the block, when one of the cores is free for it."""
+        """Wait until a core is free, and hold it within the block.
+
+        Raises an error of Flight, by which clients know that they may try again: too many calls
+        wait, or this one has waited too long.
+        """
         if not self._take_slot():
             self._count(refused=1)
             raise flight.FlightUnavailableError("too many calls wait; call again in a second")
@@ -172,7 +195,9 @@ class LabelServer(flight.FlightServerBase):
             self._slots.release()
 
     def _take_slot(self) -> bool:
-        """Wait until a call may compute; False if too many wait, or for too long."""
+        """Wait until a call may compute, and return True; return False if too many calls wait, or
+        this one for too long.
+        """
         with self._lock:
             if self._waiting >= MAX_WAITING:
                 return False
@@ -183,7 +208,7 @@ class LabelServer(flight.FlightServerBase):
         return is_taken
 
     def _count(self, **numbers: int) -> None:
-        """Add numbers to the counts of these names."""
+        """Add each number to the count of its name."""
         with self._lock:
             for name, number in numbers.items():
                 self._counts[name] += number
@@ -216,7 +241,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parser() -> OnceParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = OnceParser(
         prog=called_as("serve"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
     )
@@ -247,10 +272,22 @@ def parser() -> OnceParser:
 def make_server(folder: str, host: str, port: int, flags: dict[str, Any]) -> LabelServer:
     """Return a server of the labels of a run, which listens already.
 
-    ``folder``: output of the run. ``flags``: values of the other flags by name, as ``tls_cert``.
+    Parameters
+    ----------
+    folder : str
+        Output folder of the run.
+    host : str
+        Address to listen at.
+    port : int
+        0 for one that is free.
+    flags : dict of str to any
+        Values of the other flags of the command line by name, such as ``tls_cert``.
 
-    Raises InputError: the labels cannot be read; or the address is not the machine's own, and TLS
-    or tokens are missing.
+    Raises
+    ------
+    InputError
+        The labels cannot be read; or the address can be reached from other machines, and TLS or
+        tokens are missing.
     """
     from kepler_traverse.cpu import threads
 
@@ -305,7 +342,7 @@ def _read_small_file(path: str) -> bytes:
 
 
 def _read_tokens(path: str) -> list[bytes]:
-    """Return the tokens of a file, one per line."""
+    """Return the tokens of a file, one per line; raise InputError without one, or if one is long."""
     lines = map(bytes.strip, _read_small_file(path).splitlines())
     tokens = [line for line in lines if line]
     if not tokens or any(len(token) > _MAX_TOKEN_BYTES for token in tokens):
@@ -314,7 +351,7 @@ def _read_tokens(path: str) -> list[bytes]:
 
 
 def _serve(parsed: Any) -> int:
-    """Serve until a signal ends the program."""
+    """Serve as the parsed command line says, until a signal ends it; return the exit code."""
     from kepler_traverse.errors import options_spelled
 
     flags = {"host": "127.0.0.1", "port": "8815"} | vars(parsed)

@@ -69,7 +69,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _verify(parsed: Any) -> int:
-    """Verify an output, print what was found, and return the exit code."""
+    """Verify the output that the parsed command line names, print what was found, and return the
+    exit code.
+    """
     started = time.perf_counter()
     refuse_address("DIR", parsed.folder, takes_stores=True)
     findings = prove_output(
@@ -80,7 +82,7 @@ def _verify(parsed: Any) -> int:
 
 
 def parser() -> OnceParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = OnceParser(
         prog=called_as("verify"),
         description=__doc__.partition("\n")[0].partition(":")[0] + ".",
@@ -104,7 +106,10 @@ def parser() -> OnceParser:
 
 
 def _show(folder: Path, findings: Findings, seconds: float, is_json: bool) -> None:
-    """Print the faults and what was proven, as lines or as one JSON object."""
+    """Print the faults and what was proven, as lines or, if ``is_json``, as one JSON object.
+
+    ``seconds``: of the whole verification.
+    """
     if is_json:
         show(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
         return
@@ -127,12 +132,27 @@ def prove_output(
 ) -> Findings:
     """Check an output folder and verify every result in it.
 
-    ``folder`` may be a URL. ``edges`` is the edge list of the run, and ``tables`` are the tables
-    that were given to it, by their settings (``pairs``, ``sources``, ``targets``), all at their
-    present paths.
+    Parameters
+    ----------
+    folder : str or path
+        Output folder of a run, or its URL.
+    edges : list of str
+        Present paths of the edge list of the run.
+    device : str
+        "cpu", "cuda" or "auto": where the checks run.
+    **tables
+        Present paths of the tables that were given to the run, by their settings (``pairs``,
+        ``sources``, ``targets``).
 
-    Raises InputError: the folder is not an output of this job, or the edge list is not that of the
-    run.
+    Returns
+    -------
+    Findings
+        The faults, and how many sources were verified by which method.
+
+    Raises
+    ------
+    InputError
+        The folder is not an output of this job, or the edge list is not that of the run.
     """
     # The manifest and the names of files, which need no edge list.
     findings = Findings()
@@ -199,7 +219,11 @@ def prove_output(
 def _check_all_sources(
     graph: Graph, question: Question, identity: Identity, findings: Findings
 ) -> None:
-    """Check that the sources of a run are all vertices, or the sample that it draws of them."""
+    """Check that the sources of a run are all vertices, or the sample that it draws of them; add a
+    fault to ``findings`` otherwise.
+
+    ``identity`` has the digest of their ids.
+    """
     sources = getattr(question.options, "sources", None)  # vertex numbers
     name = "the sample that its settings draw"
     if sources is None:
@@ -210,7 +234,11 @@ def _check_all_sources(
 
 
 def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identity) -> None:
-    """Raise InputError if the table of sources has other partitions than the run."""
+    """Raise InputError if the table of sources, read again, gives other partitions than the run
+    had.
+
+    A partition is the sources of one value of a column, whose parts are in one folder.
+    """
     sources, _ = choose_sources(graph, settings)
     numbers, partitions = by_partition(graph, settings, sources)
     is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]
@@ -222,8 +250,8 @@ def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identit
 
 
 def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
-    """Return the manifest, with all settings; if it contradicts itself, add a fault and return
-    None.
+    """Return the manifest, in which settings that it lacks have their defaults; if it contradicts
+    itself, add a fault to ``findings`` and return None.
 
     Raises OutputError: the manifest is missing, cannot be read, or does not fit its schema.
     """
@@ -256,7 +284,11 @@ def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
 
 
 def _find_contradiction(manifest: Manifest, settings: Settings) -> str:
-    """Describe where the identity of a run differs from its settings; ``""`` if nowhere."""
+    """Describe where the identity in the manifest of a run differs from its settings; ``""`` if
+    nowhere.
+
+    Settings that name files cannot be compared: the identity has digests of what was read.
+    """
     identity = manifest["identity"]
     values = asdict(settings) | {"limit": limit_of_settings(settings)}
     defaults = dict.fromkeys(("algorithm", "result", "certify", "limit")) | DEFAULTS
@@ -272,7 +304,7 @@ def _find_contradiction(manifest: Manifest, settings: Settings) -> str:
 
 def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> None:
     """Check what does not need the edge list: completeness of the run, and consistency of manifest
-    and folder.
+    and folder. Faults are added to ``findings``, here and in the functions below.
     """
     _check_completeness(store, manifest, findings)
     _check_identity(manifest, findings)
@@ -282,7 +314,7 @@ def _check_manifest(store: Store, manifest: Manifest, findings: Findings) -> Non
 
 
 def _check_completeness(store: Store, manifest: Manifest, findings: Findings) -> None:
-    """Check that the run has ended, and that the manifest is the one of its end."""
+    """Check that the run has ended, and that ``_SUCCESS`` has the checksum of the manifest."""
     if manifest["status"] != "done" or SUCCESS not in store.names():
         n_computed = sum(len(part["sources"]) for part in manifest["parts"])
         findings.add(
@@ -295,7 +327,7 @@ def _check_completeness(store: Store, manifest: Manifest, findings: Findings) ->
 
 
 def _check_identity(manifest: Manifest, findings: Findings) -> None:
-    """Check that what the manifest says twice is the same."""
+    """Check that facts which the manifest has twice are the same in both places."""
     identity = manifest["identity"]
     for fact, recorded, expected in [
         ("fingerprint", manifest["fingerprint"], compute_fingerprint(identity)),
@@ -370,8 +402,8 @@ def _check_names(store: Store, manifest: Manifest, findings: Findings) -> None:
 
 
 def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> None:
-    """Check what the manifest says of the graph, and of results in general; a fact that it lacks is
-    no fault.
+    """Compare what the manifest says of the graph, and of results in general, with the graph that
+    was read again. A key that the manifest lacks is not compared.
     """
     algorithm = manifest["identity"]["algorithm"]
     recorded: dict[str, Any] = {**manifest}
@@ -435,8 +467,11 @@ def _describe_wrong_entry(path: Path, entry: TableEntry) -> str:
 
 
 def _read_graph(manifest: Manifest, settings: Settings, findings: Findings) -> Graph | None:
-    """Return the graph, read with the settings of the run; if it is another one, raise InputError,
-    or return None if the manifest has faults already, one of which may be that.
+    """Return the graph, read again with the settings of the run.
+
+    If it is another graph than the run's, InputError is raised, as the edge list is then the wrong
+    one. But if the manifest has faults already, its fingerprint may be wrong, too: then a fault is
+    added, and None is returned.
     """
     if settings.kind.of_labels:
         settings = replace(settings, device="cpu")  # which builds labels

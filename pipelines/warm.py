@@ -35,7 +35,7 @@ _MAIN_KINDS = ("distances", "predecessors")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command line."""
+    """Return the parser of the command line."""
     result = argparse.ArgumentParser(
         prog=called_as("warm"), description=str(__doc__).partition("\n\n")[2]
     )
@@ -54,7 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _warm(parsed: argparse.Namespace) -> int:
-    """Make the tiny runs, say how long they took, and return the exit code."""
+    """Make the tiny runs on the devices that the parsed command line names, print how long they
+    took, and return the exit code.
+    """
     from kepler_traverse import cuda
     from kepler_traverse.cpu import compile_clock
 
@@ -87,7 +89,9 @@ def _warm(parsed: argparse.Namespace) -> int:
 
 def runs(device: str, folder: Path) -> Iterator[list[str]]:
     """Yield the command lines of tiny runs, which together compile all that a run with defaults may
-    need; their files are written to a folder.
+    need.
+
+    Each is a list of words. ``device``: "cpu" or "cuda". ``folder``: where their files are written.
     """
     from kepler_traverse.bfs.registry import MULTI_SOURCE as BFS
     from kepler_traverse.sssp.registry import MULTI_SOURCE as SSSP
@@ -108,10 +112,10 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
 
 
 def _runs_of_main_kinds(words: list[str], folder: Path) -> Iterator[list[str]]:
-    """Yield runs of the kinds that need most code, from one source and from several, and with a
-    graph that is stored.
+    """Yield command lines of the kinds of results that need most code, from one source and from
+    several, and with a graph that is stored.
 
-    ``words``: what the command lines begin with.
+    ``words``: what the command lines begin with. ``folder``: where the stored graphs are written.
     """
     cache = ["--graph-cache", str(folder / "graphs")]
     for direction in ("--directed", "--undirected"):
@@ -123,7 +127,10 @@ def _runs_of_main_kinds(words: list[str], folder: Path) -> Iterator[list[str]]:
 
 
 def _runs_of_other_kinds(words: list[str], algorithm: str, folder: Path) -> Iterator[list[str]]:
-    """Yield a run of each other kind of result."""
+    """Yield a command line for each other kind of result that the algorithm has.
+
+    ``words``: what the command lines begin with. ``folder``: where files for them are written.
+    """
     from .output.schemas import OUTPUT_SCHEMAS
 
     for result, kind in OUTPUT_SCHEMAS.items():
@@ -133,7 +140,7 @@ def _runs_of_other_kinds(words: list[str], algorithm: str, folder: Path) -> Iter
 
 
 def _runs_of_strategy(words: list[str], strategy: MultiSourceStrategy) -> Iterator[list[str]]:
-    """Yield runs with a strategy."""
+    """Yield command lines of runs with one strategy, which begin with ``words``."""
     with_strategy = [*words, "--strategy", strategy.name, *_SOURCES]
     graph_options = []
     if "hierarchy" in strategy.needs:
@@ -144,8 +151,10 @@ def _runs_of_strategy(words: list[str], strategy: MultiSourceStrategy) -> Iterat
 
 
 def _needed_options(kind: ResultKind, folder: Path) -> list[str]:
-    """Return the options that a result needs beside sources, also since the graph is not connected;
-    their files are written to a folder.
+    """Return the options, as words of a command line, that a kind of result needs besides sources.
+
+    The graph is not connected, so ``--unconnected`` is among them where the kind has it. Files that
+    options name are written to ``folder``.
     """
     attributes = folder / "attributes.csv"
     pairs = folder / "pairs.csv"
@@ -167,10 +176,10 @@ def _needed_options(kind: ResultKind, folder: Path) -> list[str]:
 
 
 def _write_edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> Path:
-    """Write a small edge list, and return its path.
+    """Write a small random edge list to ``folder``, and return its path.
 
-    ``weight``: type of its weights; None for none. ``is_acyclic``: whether edges lead to larger
-    ids.
+    ``weight``: type of its weights; None for none. ``is_acyclic``: whether all edges lead to ids
+    that are not smaller, so that there is no cycle.
     """
     import numpy as np
     import pyarrow
@@ -193,7 +202,11 @@ def _write_edges(folder: Path, weight: str | None, is_acyclic: bool = False) -> 
 
 
 def _run_once(words: list[str], output: Path) -> tuple[int, str]:
-    """Make one run; return its exit code and its messages."""
+    """Make one run of a command line in this process, without output on the terminal; return its
+    exit code and its messages.
+
+    ``words``: the command line. ``output``: a new folder for its results.
+    """
     from . import batch_sources
 
     messages = io.StringIO()

@@ -224,6 +224,7 @@ def _read_arguments(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     from .run.assignment_tables import read_classes, read_closed, read_links, read_trips
 
     links = read_links(flags["edges"], (flags.get("src"), flags.get("dst")), flags.get("use"))
+    # Options that need other files or a conversion, and then those that are passed on as they are.
     options = {
         "cost": _make_cost_function(flags),
         "classes": read_classes(

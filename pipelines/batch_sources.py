@@ -155,9 +155,11 @@ def run_program(
             return 0
         parsed = parser().parse_args(words)
         refuse_failed_plugins()
+        # Imported here, so that --help and a misspelt flag are answered at once.
         from kepler_traverse.errors import show_notices
         from kepler_traverse.runtime.object_stores import WAITS
 
+        # Notices of the library, and waits for an object store, are printed.
         show_notices(say)
         WAITS.report_by(say)
         if hasattr(parsed, "edges"):
@@ -258,6 +260,7 @@ def _describe_disk_fault(error: Exception) -> str:
     """
     if not isinstance(error, OSError):
         return ""
+    # ``getcwd`` fails if the current folder was deleted, which is the cause then.
     if isinstance(error, FileNotFoundError):
         try:
             os.getcwd()

@@ -67,6 +67,7 @@ def parser() -> OnceParser:
     result = OnceParser(
         prog=called_as("compare"), description=__doc__, usage="%(prog)s EDGES... [options]"
     )
+    # Flags of this program alone, and then those that the job has, too.
     result.add_argument(
         "edges", nargs="+", metavar="EDGES", help="files, folders, globs or URLs of the edge list"
     )

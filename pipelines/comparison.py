@@ -184,11 +184,13 @@ def refuse_rounded(expected: Any, ours: np.dtype) -> None:
     """
     if is_hops(ours):
         return
+    # Integers of 64 bits, or wider floats, hold sums that the type of the baseline rounds.
     if ours.kind == "i" or expected.dtype.itemsize < ours.itemsize:
         raise InputError(
             f"distances were found in {ours}, and the reference adds in {expected.dtype}, which rounds such sums; "
             "scale the weights down, or on a GPU add --weight-type float64"
         )
+    # float32 holds all integers up to a limit, so no distance may exceed it.
     if expected.dtype == np.float64 and ours == np.float32:
         xp = namespace(expected)
         largest = float(xp.max(expected, where=xp.isfinite(expected), initial=0))
@@ -242,6 +244,7 @@ def peak_memory(graph: Graph, algorithm: str, strategy: str, sources: Any) -> di
     first_sources = ",".join(map(str, sources[:_N_SOURCES]))
     peaks = {}
     with temporary_folder() as folder:
+        # Each process runs this module as a program, which calls ``_traverse``.
         save_graph(graph, Path(folder) / "graph")
         for side in ("ours", "peer"):
             command = [

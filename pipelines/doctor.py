@@ -121,6 +121,7 @@ def probe(name: str, code: str, advice: str, needed: bool = False) -> Finding:
         )
     except subprocess.TimeoutExpired:
         return Finding(name, False, "no result within 180 s", advice, needed)
+    # The last line of the output has the version, and that of a traceback has the error.
     works = done.returncode == 0
     lines = (done.stdout if works else done.stderr).strip().splitlines()
     detail = lines[-1] if lines else f"ended with code {done.returncode}"
@@ -188,6 +189,7 @@ def gpus() -> list[Finding]:
         lines = (done.stdout + done.stderr).strip().splitlines() or ["nvidia-smi finds no GPU"]
         return [Finding("GPU", False, lines[0], "install or restart the NVIDIA driver")]
 
+    # One line per GPU, with the four values of the query, separated by commas.
     findings = []
     for line in done.stdout.strip().splitlines():
         name, memory, driver, capability = map(str.strip, line.split(","))

@@ -86,6 +86,7 @@ def parser() -> OnceParser:
     result = OnceParser(
         prog=called_as("extremes"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
     )
+    # Flags of this program alone, and among them those that the job has, too.
     result.add_argument("edges", metavar="EDGES", nargs="+", help="files of the edge list")
     for flag, choices, text in (
         ("--result", RESULTS, "what to compute (default: extremes)"),

@@ -246,6 +246,7 @@ def parser() -> OnceParser:
         prog=called_as("serve"), description=str(__doc__).partition("\n\n")[2], epilog=_EPILOG
     )
     result.add_argument("folder", metavar="DIR", help="output folder of the run")
+    # All of these take a value, are optional, and may be given once.
     for flag, metavar, text in (
         ("--inward", "DIR", "of a directed graph: the output of the same run with --direction in"),
         (
@@ -342,7 +343,10 @@ def _read_small_file(path: str) -> bytes:
 
 
 def _read_tokens(path: str) -> list[bytes]:
-    """Return the tokens of a file, one per line; raise InputError without one, or if one is long."""
+    """Return the tokens of a file, one per line.
+
+    Raises InputError: there is none, or one has more than ``_MAX_TOKEN_BYTES`` bytes.
+    """
     lines = map(bytes.strip, _read_small_file(path).splitlines())
     tokens = [line for line in lines if line]
     if not tokens or any(len(token) > _MAX_TOKEN_BYTES for token in tokens):

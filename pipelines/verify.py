@@ -113,9 +113,11 @@ def _show(folder: Path, findings: Findings, seconds: float, is_json: bool) -> No
     if is_json:
         show(json.dumps(findings.as_dict() | {"seconds": round(seconds, 3)}))
         return
+    # A line per fault that is listed, and the number of the others.
     lines = [f"{fault.kind}: {fault.file}: {fault.message}" for fault in findings.faults]
     if findings.unlisted:
         lines.append(f"and {findings.unlisted} more")
+    # The verdict, with the number of sources that each method has verified.
     methods = ", ".join(f"{count} {name}" for name, count in findings.proven.items()) or "none"
     extent = (
         f"{several(findings.sources, 'source')}, "
@@ -266,6 +268,8 @@ def _read_consistent(store: Store, findings: Findings) -> Manifest | None:
             f"{store}: the folder holds no {MANIFEST}, so it is no output of this job"
         )
 
+    # ``read_manifest`` raises OutputError for a manifest of another program or version, and
+    # ValueError for a damaged one.
     try:
         manifest = read_manifest(store)
         settings = checked_settings(manifest["settings"])
@@ -406,6 +410,7 @@ def _check_graph_facts(manifest: Manifest, graph: Graph, findings: Findings) -> 
     was read again. A key that the manifest lacks is not compared.
     """
     algorithm = manifest["identity"]["algorithm"]
+    # The keys of the manifest, and those of its entry of the graph with a prefix.
     recorded: dict[str, Any] = {**manifest}
     for key, value in manifest["graph"].items():
         recorded[f"graph.{key}"] = value
@@ -437,6 +442,7 @@ def _check_tables(
     """
     listed = {entry["file"]: entry for entry in manifest["tables"]}
     parts = [entry["file"] for entry in manifest["parts"]]
+    # Files of an object store are copied to this machine, but only if there are tables to compare.
     needed = [*makers, *parts] if makers else []
     with store.local(needed) as folder:
         paths = [folder / part for part in parts]

@@ -64,6 +64,7 @@ def _warm(parsed: argparse.Namespace) -> int:
     if parsed.device == "auto":
         devices = ["cpu", "cuda"] if cuda.available() else ["cpu"]
 
+    # The compiled code is kept in the caches of Numba and CuPy; the results of the runs are not.
     compile_clock.listen()
     started = time.perf_counter()
     n_runs = 0
@@ -103,6 +104,7 @@ def runs(device: str, folder: Path) -> Iterator[list[str]]:
             words = [str(_write_edges(folder, weight)), *common]
             yield from _runs_of_main_kinds(words, folder)
             yield from _runs_of_other_kinds(words, algorithm, folder)
+            # Strategies for graphs without cycles need such a graph.
             acyclic = [str(_write_edges(folder, weight, is_acyclic=True)), *common]
             for strategy in strategies:
                 if "acyclic" in strategy.needs:
@@ -160,6 +162,7 @@ def _needed_options(kind: ResultKind, folder: Path) -> list[str]:
     pairs = folder / "pairs.csv"
     attributes.write_text("vertex,whole,real\n1,5,0.5\n")
     pairs.write_text("origin,destination\n1,2\n1,3\n2,3\n")
+    # The words of each option that a kind may need, by its name.
     options = {
         "targets": ["--targets", "1,2,3"],
         "pairs": ["--pairs", str(pairs)],

@@ -18,6 +18,7 @@ def describe_choice(record: Record | None) -> str:
     """
     if not record:
         return ""
+    # The choice: the estimate of the first strategy, and then those of the others.
     first = record["first"]
     estimates = {
         candidate["strategy"]: candidate["estimated"] for candidate in record["candidates"]
@@ -26,6 +27,7 @@ def describe_choice(record: Record | None) -> str:
     texts += [f"{name} {_seconds(value)}" for name, value in estimates.items() if name != first]
     text = f"{first} was chosen by estimates for all sources: {', '.join(texts)}"
 
+    # What was measured since, and to which strategies the run has changed.
     measurements = [
         f"{measured['strategy']} {measured['sources']:,} sources in "
         f"{_seconds(measured['seconds'])} (estimated {_seconds(measured['estimated'])})"

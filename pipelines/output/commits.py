@@ -227,6 +227,7 @@ def merge_commits(commits: Iterable[Commit], writer: str) -> Commit:
     total: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
     parts: dict[str, PartEntry] = {}
     for commit in commits:
+        # A part that is lost is dropped, unless this or a later commit has it again.
         for name in commit.get("lost", ()):
             parts.pop(name, None)
             total.setdefault("lost", []).append(name)

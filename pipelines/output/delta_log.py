@@ -97,7 +97,7 @@ def _read_actions(store: Store) -> dict[str, list[Any]]:
     for number, line in enumerate(lines, 1):
         try:
             action: Any = read_json(line)
-            ((kind, fields),) = action.items()
+            ((kind, fields),) = action.items()  # ValueError unless there is one key
             if not isinstance(fields, dict):
                 raise ValueError(f"{kind!r} is no object")
         except (ValueError, AttributeError) as error:

@@ -144,6 +144,7 @@ class _Table:
 
         The address of the table (``location``) is checked here, and is not among the fields.
         """
+        # The name is checked before a file of that name is read.
         hint = self._read(HINT).decode("ascii", "replace").strip()
         if not HINTED.fullmatch(hint):
             why = f"it names {shown(hint)}, which are no metadata"

@@ -144,6 +144,7 @@ def _read_label_manifest(store: Store, direction: str) -> Manifest:
     stated = manifest["identity"].get("direction", "out")
     if stated != direction and manifest["graph"]["directed"]:
         raise InputError(f"{store}: its labels have --direction {stated}, not {direction}")
+    # Any vertex may be in a pair, so that each needs a label.
     n_vertices = manifest["graph"]["vertices"]
     if manifest["sources"] != n_vertices:
         raise InputError(
@@ -279,6 +280,7 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
     """
     column = plain_column(pa.chunked_array([column])).combine_chunks()
 
+    # The column must have ids of the same kind, and is cast to their type.
     has_integers = isinstance(ids, np.ndarray)
     if has_integers:
         kind = pa.from_numpy_dtype(ids.dtype)
@@ -293,6 +295,7 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
     except pa.ArrowInvalid:
         raise InputError(f"{where}: an id is beyond {kind}, and has no label") from None
 
+    # Whether each id is known, and its position; that of an unknown one may be any number.
     if not len(ids):
         is_known = np.zeros(len(column), bool)
         positions = np.zeros(len(column), np.int64)

@@ -86,6 +86,7 @@ class Statements:
         yield from _unknown_fields("the footer", self._footer, _FIELDS_OF_FILE)
         yield from _unknown_fields("the row group", group, _FIELDS_OF_GROUP)
 
+        # The struct ``ColumnMetaData`` of each column, and where its pages begin, with their bytes.
         entries = _value(group, parquet.GROUP_COLUMNS).values
         columns = [_value(entry, parquet.ENTRY_METADATA) for entry in entries]
         begins = [_begin(column) for column in columns]
@@ -166,6 +167,7 @@ def _faults_of_indexes(
     ``entry``: struct ``ColumnChunk``, which says where they stand. ``pages``: the data pages.
     ``of_pages``: what is true of the values of each page. ``kind``: type of the column.
     """
+    # ``INDEXES`` has the numbers of the fields with offset and size of each of the two.
     structs: list[Struct | None] = []
     for offset, size in parquet.INDEXES:
         struct = None

@@ -367,6 +367,7 @@ def unfit_columns(schema: pa.Schema, kind: ResultKind, graph: Graph) -> str:
     Compared are the metadata (name and meaning of the result), and names and types of the columns.
     ``graph`` gives the type of ids and the number of vertices.
     """
+    # The metadata, then the names of the columns, then their types.
     stated = schema.metadata or {}
     for key, value in ((RESULT_KEY, kind.name), (MEANS_KEY, kind.means)):
         if stated.get(key) != value.encode():

@@ -285,6 +285,7 @@ def warm_up(question: Question, dtype: np.dtype | str, integers: bool = False) -
     code is loaded for. ``integers`` says whether weights are integers, also where ``dtype`` is a
     type of floats.
     """
+    # A graph of one vertex without edges, and a search from this vertex.
     is_weighted = question.algorithm == "sssp"
     graph = Graph(
         offsets=np.zeros(2, np.int64),

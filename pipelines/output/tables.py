@@ -181,6 +181,7 @@ def register(store: Store, manifest: Manifest, name: str) -> bool:
         The folder has a table of another format or of other files, or the table cannot be written.
     """
     refuse_without_packages(name)
+    # The folder may have one table; a table of another format is not replaced.
     formats = [known for known, form in TABLE_FORMATS.items() if form.is_there(store)]
     existing = formats[0] if formats else None
     if existing not in (None, name):
@@ -319,6 +320,7 @@ def _refuse_unfit_columns(store: Store, schema: pa.Schema, name: str) -> None:
                 f"{name} have no blanks and none of ,;{{}}()=; rename it"
             )
 
+    # Readers of tables take names that differ by case alone for one.
     counts = Counter(column.lower() for column in schema.names)
     for lower, count in counts.items():
         if count > 1:

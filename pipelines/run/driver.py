@@ -395,6 +395,8 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
     identity = make_identity(
         prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
     )
+    # The strategy is the one that measured times have chosen, if there was a choice. The shard is
+    # left out of the settings, so that all processes of a shared run write the same.
     manifest: Manifest = {
         "format": FORMAT,
         "status": "running",

@@ -131,6 +131,8 @@ class KeplerEngine:
         ``batch_size``: sources per part, or "auto" to choose it. If the run does not fit with the
         edges on a GPU, they move to host memory, and it is sized again.
         """
+        # This process may run the batches unless a process that did so has died, or the settings
+        # ask for workers.
         may_run_here = not (self._supervision.needs_workers or self._settings.wants_workers)
         size = functools.partial(
             size_run,
@@ -254,6 +256,7 @@ class KeplerEngine:
         n_workers = self._hand_over_graph(run, work)
         stored = time.perf_counter()
         with contextlib.ExitStack() as stack:
+            # Processes that were started early have imported what they need by now.
             processes = self._processes
             if processes is None:
                 processes = stack.enter_context(contextlib.closing(WorkerProcesses()))

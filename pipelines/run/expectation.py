@@ -151,6 +151,7 @@ def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
         return "a trial of a few sources would not show it"
     if not prepared.n_sources:
         return "there are no sources"
+    # The trial has the threads that the plan was made for.
     with with_threads(prepared.threads or CPU_COUNT):
         try:
             trial = _try_sources(prepared, plan)

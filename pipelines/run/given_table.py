@@ -286,6 +286,7 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
         """Return the columns of origins and destinations: those that options name, or else the only
         two with known names.
         """
+        # Columns that the result adds to the table must not be there already.
         added: list[str] = []
         if settings.kind.adds_to == "pairs":
             added = [DISTANCE, *(settings.along or ())]
@@ -296,6 +297,7 @@ def read_pair_table(settings: Settings) -> tuple[pa.Table, tuple[str, ...]]:
                 "which the result adds; rename it"
             )
 
+        # The columns that options name, or else the only pair of known names, such as src and dst.
         origin = settings.column("origin")
         destination = settings.column("destination")
         if origin is not None and destination is not None:

@@ -366,7 +366,7 @@ def _plan_where_edges_are(settings: Settings, prepared: Prepared, threads: int |
     request = prepared.request
     n_sources = prepared.n_sources
     if graph.device == "cuda":
-        prepared.threads = 0
+        prepared.threads = 0  # a plan on a GPU does not depend on them
         planned = _plan_across_parts(settings, graph, request, n_sources)
         if planned is None:
             planned = _plan_on_gpu(settings, graph, request)
@@ -465,6 +465,8 @@ def _plan_across_parts(
     in the background, if parts have enough sources, or if a quarter of the free memory does not
     hold such groups. ``n_sources``: of the run.
     """
+    # As many sources as keep a GPU busy. Only results of all vertices fill a part with fewer.
+    # Workers of an existing cluster write each part before the next search.
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_whole = request.targets is None and request.kind.has_all_vertices
     if not is_whole or settings.scheduler or at_once <= request.at_once:
@@ -506,6 +508,7 @@ def _add_hierarchy_if_it_pays(settings: Settings, prepared: Prepared) -> bool:
     estimate = plan.estimate_hierarchy()
     if estimate is None or not estimate.is_worth_it(prepared.n_sources):
         return False
+    # Where the graph has no useful hierarchy, the run goes on without one.
     say(f"building a hierarchy: {estimate}, and {prepared.n_sources:,} are given")
     try:
         _build_hierarchy(settings, prepared)

@@ -178,6 +178,7 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
             f"table has {listed(names)}; {how}"
         )
 
+    # With names of two columns, edges are given by their ends; else by their row numbers.
     table, names = read_given_table(path, "edges", choose_ids)
     if not table.num_rows:
         raise InputError(f"{path}: the table of edges has no row")

@@ -259,9 +259,9 @@ def _compare_stats(added: _AddedFile, columns: dict[str, _ColumnStats]) -> None:
 class _ColumnStats(NamedTuple):
     """What the footer of a part says of a column; None for bounds that it does not have."""
 
-    # named as the statistics of Delta Lake are
-    minValues: Any
-    maxValues: Any
+    # The fields have the names that Delta Lake has for these statistics.
+    minValues: Any  # the smallest value
+    maxValues: Any  # the largest value
     nullCount: int | None  # None if a chunk does not state it, or if no chunk has a value
     kind: pa.DataType  # of the column
 

@@ -41,7 +41,7 @@ _NAMED_DIGITS = 16  # of the digest in names; the whole of it is in the stored g
 class PlacedGraph(NamedTuple):
     """A graph, and where it is stored."""
 
-    graph: Graph
+    graph: Graph  # on the device of the run
     folder: Path | None = None  # where it is stored already; None if nowhere
     reused: bool = False  # whether it was loaded from there, rather than built
 

@@ -255,7 +255,9 @@ class PartCounts(TypedDict, total=False):
 
 
 class Stored(TypedDict):
-    """What it took to put a part into an object store."""
+    """What it took to put a part into an object store, and the version of the object, ``""`` if the
+    store has none.
+    """
 
     requests: Count  # more than one if it was sent again
     seconds: Seconds  # of all requests
@@ -284,15 +286,17 @@ class PartSummary(PartCounts):
 class PartEntry(PartSummary):
     """A part file in the manifest, with the ids of its sources."""
 
-    sources: list[Id]
+    sources: list[Id]  # those that have results, in the order of the run
 
 
 class Estimate(TypedDict):
-    """An estimate from a sample of the vertices, with the bound of its error."""
+    """How many sources an estimate is made of, and which error it exceeds with which probability at
+    most.
+    """
 
     sources: Positive  # number of vertices in the sample
-    epsilon: Annotated[float, Rule(gt=0)]  # the error that is exceeded with probability ``delta``
-    delta: Annotated[float, Rule(gt=0, lt=1)]  # at most
+    epsilon: Annotated[float, Rule(gt=0)]  # bound of the error of all normalized values
+    delta: Annotated[float, Rule(gt=0, lt=1)]  # largest probability that a value has a larger error
     bound: str  # name of the bound by which the error was computed
 
 
@@ -312,7 +316,7 @@ class Facts(TypedDict, total=False):
 class TableEntry(Facts):
     """A table beside the parts: its vertices, or one that a finished run makes of its parts."""
 
-    file: Annotated[str, Rule(pattern=r"^_[a-z]+\.pq$")]
+    file: Annotated[str, Rule(pattern=r"^_[a-z]+\.pq$")]  # its name in the folder of the run
     bytes: Count  # of the file
     sha256: Hash  # of the file
 
@@ -332,11 +336,11 @@ class BatchOutcome(TypedDict):
 
 
 class Failure(TypedDict):
-    """Sources that failed with the same error, in one part."""
+    """Sources that failed."""
 
     file: PartName  # of the part that lacks them
-    sources: list[Id]
-    error: str  # class and message of the error
+    sources: list[Id]  # those that failed
+    error: str  # class and message of the error, which is the same for all of these sources
 
 
 class Retry(TypedDict):
@@ -374,36 +378,32 @@ else:
 
 
 class Built(TypedDict, total=False):
-    """What building the graph did: the fields of a ``BuildReport`` that are displayed by name.
+    """What building the graph did: the fields of a ``BuildReport`` that are displayed by name."""
 
-    Columns are those of the edge list: of both ends of an edge, of its weight, and of whether it is
-    one-way; columns that are not read, and those of numbers among them. ``where`` says which rows
-    were read, and ``hints`` are notes for the user.
-    """
-
-    src_column: str
-    dst_column: str
+    # Names of columns are those of the edge list, "" for none.
+    src_column: str  # of the vertices where edges begin
+    dst_column: str  # of the vertices where edges end
     weight_column: str
-    oneway_column: str
-    where: str
-    unused_columns: list[str]
-    unused_numbers: list[str]
-    hints: list[str]
+    oneway_column: str  # says in which directions an edge may be used
+    where: str  # the filter of rows, "" without one
+    unused_columns: list[str]  # that were not read
+    unused_numbers: list[str]  # those of them that hold numbers
+    hints: list[str]  # sentences for the user on what may have been meant otherwise
 
 
 class GraphFacts(TypedDict):
     """The graph of a run."""
 
     fingerprint: Hash  # of its arrays and ids
-    vertices: Count
+    vertices: Count  # number of vertices
     stored_edges: Count  # an undirected edge is stored twice, once per direction
-    directed: bool
-    built: NotRequired[Built]
+    directed: bool  # whether edges have a direction
+    built: NotRequired[Built]  # from which columns of the edge list it was built
     reused: NotRequired[bool]  # whether it was stored before, and was loaded
 
 
 class Candidate(TypedDict):
-    """A strategy that tasks may use."""
+    """A strategy that tasks may use; ``estimated`` seconds are those of all sources."""
 
     strategy: str  # its name
     estimated: Seconds  # of all sources of the run
@@ -421,7 +421,7 @@ class Measurement(TypedDict):
 
 
 class Switch(TypedDict):
-    """A change of the strategy during a run."""
+    """A change of the strategy, after ``measured_sources`` sources."""
 
     strategy: str  # name of the new one
     measured_sources: Count  # sources with measured times, of all strategies, until then
@@ -431,6 +431,7 @@ class StrategyChoice(TypedDict):
     """The choice between strategies in a run, as ``scheduling.strategy_choice.StrategyChoice`` records it."""
 
     first: str  # the strategy that was chosen by estimates
+    # The strategies that fit, with their estimates; the first is the one that was chosen.
     candidates: Annotated[list[Candidate], Rule(min_length=1, max_length=64)]
     measured: Annotated[list[Measurement], Rule(max_length=64)]  # one per strategy
     switches: list[Switch]  # in their order; the last one names the strategy of the next tasks
@@ -444,32 +445,34 @@ Traffic = dict[Literal["get", "head", "put", "list", "delete", "sent", "received
 class Manifest(TypedDict):
     """``_manifest.json``."""
 
-    format: Format
-    status: Status
+    format: Format  # of manifests and footers
+    status: Status  # of the run, when this was written
     algorithm: Algorithm
-    result: ResultName
+    result: ResultName  # name of the result kind
     means: str  # what a row of the result says, for people
-    direction: NotRequired[Literal["out", "in"]]
-    distances: NotRequired[dict[str, str]]
+    direction: NotRequired[Literal["out", "in"]]  # distances from the sources, or to them
+    distances: NotRequired[dict[str, str]]  # type of the distances, and how exact sums are
     settings: dict[str, Any]  # all fields of ``Settings``; the shard is None
+    # Everything that determines the content of the part files.
     identity: Annotated[Identity, Rule(_check_question)]
     fingerprint: Hash  # of the identity, see ``run_folder.compute_fingerprint``
     graph: GraphFacts
-    device: str
+    device: str  # of the searches: "cpu" or "cuda"
     strategy: str  # of the last tasks, if it was changed during the run
     # what was proved in place of a certificate of each search
     proved: NotRequired[Literal["labels"]]
-    choice: NotRequired[StrategyChoice | None]
-    workers: Count
+    choice: NotRequired[StrategyChoice | None]  # between strategies; None if there was none
+    workers: Count  # number of workers
     memory: dict[str, Count]  # bytes by item, with their ``total``; see ``memory_plan.Sizing``
     sources: Count  # distinct ones
     duplicate_sources: Count  # that were given more than once
     batches: Annotated[int, Rule(ge=0, le=MAX_PARTS)]  # one part each, of all shards
     versions: dict[str, str]  # of Python and of packages, by name
     seconds: dict[str, Seconds]  # by step; of a shared run the sums over its processes
+    # The parts that are written, in the order of their numbers.
     parts: Annotated[list[Annotated[PartEntry, Rule(_check_times)]], Rule(max_length=MAX_PARTS)]
     tables: Annotated[list[TableEntry], Rule(max_length=8)]  # files beside the parts
-    failed: list[Failure]
+    failed: list[Failure]  # sources without results
     retried: list[Retry]  # in the order in which that happened
     traffic: NotRequired[Traffic]  # only if the run has asked an object store for something
     # of all results, see ``run_folder.compute_digest``; None until the run is done
@@ -514,11 +517,11 @@ class ShardRecord(TypedDict):
 class Footer(TypedDict):
     """The footer of a part file."""
 
-    format: Format
+    format: Format  # of manifests and footers
     run: str  # fingerprint of the run
     part: Annotated[int, Rule(ge=0, lt=MAX_PARTS)]  # its number
-    result: ResultName
-    rows: Count
+    result: ResultName  # name of the result kind
+    rows: Count  # of all sources
     sources: list[Id]  # in the order of the run
     checksums: list[Checksum]  # of the rows of each source, in the order of the sources
     version: NotRequired[str]  # of this package

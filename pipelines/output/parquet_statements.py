@@ -40,8 +40,8 @@ class _Actual(NamedTuple):
 
     least: Any  # a plain Python value; None if all values are null
     largest: Any  # as ``least``
-    n_nulls: int
-    n_rows: int  # with those that are null
+    n_nulls: int  # number of nulls
+    n_rows: int  # number of rows, with those that are null
 
 
 class _Page(NamedTuple):

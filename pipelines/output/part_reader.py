@@ -22,7 +22,7 @@ from .parquet_statements import Statements
 class PartReader:
     """An open part."""
 
-    _path: Path
+    _path: Path  # of the file
     _file: Any  # pyarrow's ``ParquetFile``, or ``RecordBatchFileReader`` for Arrow
     metadata: Mapping[bytes, bytes]  # metadata of the file, with the job's footer
     schema: pa.Schema  # of its rows

@@ -31,7 +31,11 @@ SOURCES_PER_PART = 2**15  # keeps the footer of a part file small if the graph i
 
 @dataclass(frozen=True, kw_only=True)
 class ExtremesOptions(KindOptions):
-    """Options of ``extremes``."""
+    """Options of the result ``extremes``.
+
+    ``unconnected``: what to do with a graph that is not (strongly) connected: "refuse" it, or take
+    its "largest" component.
+    """
 
     unconnected: Literal["refuse", "largest"] = field(
         default="refuse",

@@ -40,12 +40,11 @@ PROCESS_BYTES = 250 * 2**20  # Python, NumPy, pyarrow and compiled kernels of on
 class Load:
     """The sizes of a job."""
 
-    n_vertices: int
-    n_sources: int
-    # The graph, and its reverse if the strategy or the certificate reads it.
-    graph_bytes: int
-    reverse_bytes: int
-    # Memory of one plan in addition to the graph, and of the statistics of its results.
+    n_vertices: int  # of the graph
+    n_sources: int  # of the run, or of one shard of it
+    graph_bytes: int  # of the graph, which all workers of a host share
+    reverse_bytes: int  # of its reverse; 0 unless the strategy or the certificate reads it
+    # Bytes of one plan in addition to the graph, and of the statistics of its results.
     state_bytes: int
     row_bytes: int  # bytes per row of the results, before compression
     rows_per_source: int  # estimate; of all sources together if ``one_search``
@@ -53,8 +52,8 @@ class Load:
     certified: bool  # whether searches are certified
     one_search: bool = False  # one search serves all sources: one worker, one part
     adds_up: bool = False  # ``most_rows`` are those of a part, whose sources are added up
-    # Sources that a worker searches together. A smaller group takes about the same time. 1 if this
-    # does not matter.
+    # Sources that a worker searches together. A smaller group takes about the same time, so batches
+    # should be whole groups. 1 if this does not matter.
     group: int = 1
     visited: int | None = None  # vertices that a search visits, where it ends early; None for all
     is_sorted: bool = False  # parts are sorted, for which all rows of a part are held at a time

@@ -218,7 +218,7 @@ def _measure_sources_per_part(prepared: Prepared, size: int) -> int | None:
 class TrialPart(NamedTuple):
     """A part of a few sources that was written to a temporary folder, to measure it."""
 
-    n_sources: int
+    n_sources: int  # of the part
     row_bytes: int  # of the file, for its rows
     footer_bytes: int  # of the file, most of which each part has once, however many rows it has
 

@@ -33,7 +33,8 @@ class _Strategy:
     """The attributes of the only strategy of labels."""
 
     name: str = "hub_labels"
-    device: str = "cpu"
+    device: str = "cpu"  # where labels are built and looked up
+    # What plans print on why there is this strategy.
     rationale: str = "labels are built over a hierarchy, and proved before they are written"
 
 
@@ -46,8 +47,14 @@ class LabelPlan:
 
     Attributes
     ----------
-    algorithm, query, why
-        As in ``GroupPlan``.
+    strategy
+        The only one of labels, with its name and its device.
+    algorithm : str
+        "bfs" or "sssp".
+    query : Query
+        What a search for the rows of labels would return: distances of some vertices.
+    why : str
+        Number and size of the labels, for people.
     depth : int
         0: no search has levels.
     labels_nbytes : int

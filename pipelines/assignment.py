@@ -242,7 +242,10 @@ def _read_arguments(flags: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
 
 
 def _make_cost_function(flags: dict[str, Any]) -> Any:
-    """Return the cost function, whose parameters are names of columns or numbers."""
+    """Return the cost function of the flags: the time of a link by its flow.
+
+    Each of its parameters is the name of a column of the links, or one number for all links.
+    """
     from kepler_traverse.assignment import BPR, Conical
 
     parameters = {
@@ -345,7 +348,7 @@ def _check_folder(folder: Path, is_resumed: bool) -> None:
 
 
 def _report(iterations: int, gap: float) -> None:
-    """Print the progress of an assignment."""
+    """Print the progress of an assignment: the searches so far, and the relative gap."""
     say(f"search {iterations}: relative gap {gap:.2e}")
 
 
@@ -356,7 +359,9 @@ def _skim_names(flags: dict[str, Any]) -> list[str]:
 
 
 def _make_tables(result: Any, flags: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables of an output by the names of their files."""
+    """Return the tables of an output by the names of their files; ``result`` is what ``assign``
+    returns, and ``flags`` say which tables are asked for.
+    """
     from kepler_traverse.search.frames import arrow_table
 
     tables = {LINKS: arrow_table(result.link_columns())}

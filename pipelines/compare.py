@@ -230,7 +230,9 @@ def _read_graph(settings: Settings, hash_weights: bool) -> Any:
 
 
 def _synchronized_time(device: str) -> float:
-    """Return the time of a clock in seconds, after the GPU has finished its work."""
+    """Return the time of a clock in seconds, on a GPU (``device`` "cuda") after all its work has
+    ended, since kernels run on after the call that starts them.
+    """
     if device == "cuda":
         from kepler_traverse.cuda import cp
 

@@ -671,7 +671,9 @@ def _build_graph(
 
 
 def _name_of_result(values: dict[str, Any]) -> str:
-    """Return the option ``result``; ``""`` without it, or if it is no text."""
+    """Return the value of the option ``result`` in ``values``; ``""`` without it, or if it is no
+    text, which a later check refuses.
+    """
     result = values.get("result")
     return result if isinstance(result, str) else ""
 

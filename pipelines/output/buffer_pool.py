@@ -77,13 +77,15 @@ class _Loan:
 
 
 def _allocate_pageable(size: int) -> np.ndarray:
-    """Allocate bytes of ordinary memory."""
+    """Allocate ``size`` bytes of ordinary memory."""
     return np.empty(size, np.uint8)
 
 
 def _allocate_pinned(size: int) -> np.ndarray:
-    """Allocate bytes that a GPU writes to directly. A copy to other memory would use a core that
-    builds rows.
+    """Allocate ``size`` bytes of pinned memory, which a GPU writes to directly.
+
+    For other memory the driver copies the bytes once more, on a core that could make rows. If the
+    system pins no more memory, it is ordinary memory.
     """
     try:
         return np.frombuffer(cuda.cp.cuda.alloc_pinned_memory(size), np.uint8, size)

@@ -196,7 +196,8 @@ class _AddedFile(NamedTuple):
 
 
 def _read_stats(add: dict[str, Any]) -> dict[str, Any]:
-    """Return the statistics of a file from the action that adds it, where they are JSON in a text.
+    """Return the statistics of a file from ``add``, the fields of the action that adds it, where
+    they are JSON in a text.
 
     Raises DifferenceError: they are no object of JSON.
     """

@@ -166,8 +166,10 @@ class _Table:
         return address[len(self._prefix) :]
 
     def _replace_own(self, key: str, value: Any) -> Any:
-        """Return a text in place of a value that each table has of its own (a number, a time or a
-        random name), and any other value as it is.
+        """Return a text in place of a value that each table has of its own, and any other value as
+        it is.
+
+        Own values are numbers, times and random names. ``key``: of the field that has the value.
         """
         if type(value) in (int, str) and str(value) in self._placeholders:
             return f"{self._placeholders[str(value)]} as {type(value).__name__}"
@@ -272,8 +274,10 @@ def plain_record(value: Any, struct: Any) -> Any:
 
 
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values in nested dicts and lists with their keys, joined by dots. An empty dict or
-    list is a value, too.
+    """Yield the values in nested dicts and lists, each after its keys, joined by dots.
+
+    Positions in lists are keys, too. An empty dict or list is a value. ``prefix``: keys of
+    ``value`` itself.
     """
     items: Any = ()
     if isinstance(value, dict):

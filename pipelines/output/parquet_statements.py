@@ -267,7 +267,7 @@ def _differences(stated: dict[str, int], actual: dict[str, int]) -> Iterator[str
 
 
 def _actual_values(values: pa.ChunkedArray, n_rows: int) -> _Actual:
-    """Return what is true of the values of a column, or of a page of it."""
+    """Return what is true of the values of a column, or of a page of it, with ``n_rows`` rows."""
     bounds = pc.min_max(values).as_py()
     return _Actual(bounds["min"], bounds["max"], values.null_count, n_rows)
 

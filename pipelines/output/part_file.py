@@ -44,7 +44,10 @@ MEANS_KEY = b"kepler_traverse.means"
 
 
 def part_exists(folder: Path, number: int) -> bool:
-    """Whether a part is in a folder or in one of its partitions, of whichever result."""
+    """Whether a file of the part with this number is in a folder or in one of its partitions.
+
+    The kind of result does not matter: Parquet files and Arrow files count.
+    """
     names = {part_name(number, result) for result in OUTPUT_SCHEMAS}
     return any((folder / name).exists() or any(folder.glob(f"*=*/{name}")) for name in names)
 
@@ -160,10 +163,10 @@ def sort_by_distance(table: pa.Table) -> pa.Table:
 
 
 def _sort_rows(answers: Iterable[Answer]) -> Iterator[Answer]:
-    """Yield all results as one, whose rows are sorted by distance.
+    """Yield the results of all sources as one ``Answer``, whose rows are sorted by distance.
 
-    It has one size for all sources: their rows are mixed, so that no row group can end with a
-    source.
+    Its ``sizes`` has one number, that of all rows: the rows of the sources are mixed, so that no
+    row group can end with a source.
     """
     held = list(answers)
     rows = pa.concat_tables([answer.table for answer in held])

@@ -382,9 +382,10 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
 
 
 def _find_runs(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
-    """Return the values that an array repeats, in their order, and how often it repeats each.
+    """Return the distinct values of a dictionary array, in order, and the number of rows of each.
 
-    The array has all rows of a value together, in the order of its dictionary.
+    The array has all rows of a value together, in the order of its dictionary. Values of the
+    dictionary without a row are left out.
     """
     if len(chunk.dictionary) == 1:
         return chunk.dictionary, [len(chunk)]
@@ -592,7 +593,9 @@ def _encode_positions(
 
 
 def _dictionary_page(chunk: ColumnChunk) -> tuple[Any, int]:
-    """Return the dictionary page of a column, and its size without compression."""
+    """Return the dictionary page of an encoded column, and its size in bytes without compression,
+    with its header.
+    """
     page = chunk.pages[0].slice(0, chunk.metadata[parquet.DATA_PAGE][1])
     reader = Reader(page.to_pybytes())
     return page, reader.struct()[parquet.PAGE_UNCOMPRESSED][1] + reader.at

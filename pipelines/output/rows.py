@@ -312,7 +312,8 @@ def warm_up(question: Question, dtype: np.dtype | str, integers: bool = False) -
 def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -> Iterator[Rows]:
     """Yield the rows of each source, from distances in host memory.
 
-    ``traversals`` have a row of distances per source. They may belong to a plan, so each is copied.
+    ``asked``: the question. ``host_rows``: makes the rows. ``traversals`` have a row of distances
+    per source. They may belong to a plan, so each is copied.
     """
     query = asked.query
     asked = replace(asked, graph=host_rows.graph)

@@ -278,7 +278,10 @@ def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
 
 
 def _refuse_other_formats(path: str, content: dict[str, Any]) -> None:
-    """Raise OutputError for a manifest that other programs, or other versions, read."""
+    """Raise OutputError for a manifest that another program, or another version, has written.
+
+    ``path``: of the file, for errors. ``content``: what it has, not checked yet.
+    """
     if content.get("result") == "assignment":
         raise OutputError(
             f"{path}: it is of --result assignment; "
@@ -683,7 +686,9 @@ class OutputFolder:
         self._log = CommitLog(self.store)
 
     def keep_tables(self, known: Sequence[TableEntry]) -> None:
-        """Add those of the tables of an earlier manifest to this one that are on disk unchanged."""
+        """Add tables of an earlier manifest (``known``) to this one, if their files have not
+        changed.
+        """
         self.manifest["tables"] += [table for table in known if is_whole(self.store, table)]
 
     def list_table(self, name: str, facts: Facts) -> None:

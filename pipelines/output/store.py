@@ -395,7 +395,7 @@ def _make_folder(path: Path) -> None:
 
 
 def open_store(place: str | os.PathLike[str], scratch: Path | None = None) -> Store:
-    """Return the store that a path or a URL names.
+    """Return the store that a path or a URL (``place``) names.
 
     ``scratch``: where files of an object store are prepared; a new folder by default, which is
     deleted with the store.

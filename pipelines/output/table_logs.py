@@ -147,6 +147,8 @@ def shown(value: Any) -> str:
 def compare_files(named: Iterable[NamedFile], manifest: Manifest) -> None:
     """Raise DifferenceError unless a table names the parts of the run, with their sizes and rows,
     each once.
+
+    ``named``: the files that its log names. ``manifest``: lists the parts.
     """
     # Counters are compared, since a damaged log may name a file twice.
     parts = Counter(

@@ -177,7 +177,7 @@ def _difference(expected: pa.Table, groups: list[pa.Table]) -> str:
 
 
 def _geos_version(facts: dict[bytes, bytes]) -> str:
-    """Return the version of GEOS in the metadata of a table."""
+    """Return the version of GEOS in the metadata of a table, as text for a message."""
     return facts.get(GEOS, b"no version").decode(errors="replace")
 
 

@@ -68,7 +68,10 @@ def read_links(
 
 
 def _read_network(path: str, use: str | None) -> planning.RoadNetwork:
-    """Return a network in a format of planners, and print each warning of it as one line."""
+    """Return a network in a format of planners, and print each warning about it as one line.
+
+    ``use``: of a GMNS folder, the mode of transport whose links are read; None for all.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EdgeListWarning)
         network = planning.read_network(path, use=use)

@@ -206,8 +206,9 @@ class _Destination:
 
     @classmethod
     def of(cls, settings: Settings, output: Store) -> _Destination:
-        """Return the destination of a run; raise InputError if it holds files of others, or of a
-        run that the settings do not resume.
+        """Return the destination of a run; read what ``output`` has of an earlier run.
+
+        Raises InputError: it holds files of others, or of a run that the settings do not resume.
         """
         shard = parse_shard(settings.shard, {})
         is_alone = shard is None
@@ -350,7 +351,10 @@ class _Run:
         self._manifest["strategy"] = choice.strategy
 
     def _keep_parts(self, batches: BatchRun, earlier: Manifest, record: ShardRecord | None) -> None:
-        """Keep the parts of an earlier run, so that they are not computed again."""
+        """Keep the parts of an earlier run, so that they are not computed again.
+
+        ``earlier``: its manifest. ``record``: what this shard has recorded of it, if anything.
+        """
         if self._destination.trusts_record:
             batches.keep_recorded_parts(earlier, record)
         else:

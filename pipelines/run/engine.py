@@ -219,7 +219,7 @@ class KeplerEngine:
             self._answer_on_cluster(run)
 
     def _answer_here(self, run: BatchRun) -> None:
-        """Run all batches in this process, which has the graph and the plan already."""
+        """Run all batches of ``run`` in this process, which has the graph and the plan already."""
         started = time.perf_counter()
         compiled_before = compile_clock.thread_seconds()
         name = NAME
@@ -358,7 +358,9 @@ class KeplerEngine:
             run.finish(times | {"traverse": time.perf_counter() - ready})
 
     def make_work(self, run: BatchRun) -> Work:
-        """Return what all batches share: the request, the graph, and where the parts go."""
+        """Return what all batches of ``run`` share: the request, where workers find the graph, and
+        where the parts go.
+        """
         prepared = run.prepared
         request = prepared.request
         if prepared.choice is not None:

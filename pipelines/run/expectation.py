@@ -210,7 +210,10 @@ def _with_fixed_times(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up:
 
 
 def _likely_seconds(plan: MultiSourcePlan, first: Trial, n_sources: int, adds_up: bool) -> float:
-    """Estimate the seconds of a trial of ``n_sources``, by the first trial, of one source."""
+    """Estimate the seconds of a trial of ``n_sources``, by the first trial, of one source.
+
+    ``adds_up``: whether a part has the sums over its sources.
+    """
     search = first.search * _growth(plan, 1, n_sources)
     n_tables = 1 if adds_up else n_sources  # a part of loads has one table for all its sources
     return search + first.certify * _count_passes(plan, n_sources) + first.write * n_tables

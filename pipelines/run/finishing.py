@@ -210,7 +210,12 @@ def _find_damaged(
 def _describe_faults(
     missing: Sequence[str], damaged: Sequence[str], manifest: Manifest
 ) -> list[str]:
-    """Say which parts are not there as they were recorded, and which sources failed."""
+    """Return texts that say which parts are not there as they were recorded, and which sources
+    failed; an empty list if nothing is wrong.
+
+    ``missing`` and ``damaged``: names of parts that no commit has, and of those whose file differs
+    from its entry.
+    """
     faults = [
         _describe_parts("is missing", "are missing", missing),
         _describe_parts("is damaged", "are damaged", damaged),
@@ -262,8 +267,9 @@ def _refuse_changed(store: Store, manifest: Manifest) -> None:
 
 
 def _describe_parts(singular: str, plural: str, names: Sequence[str]) -> str:
-    """Say what is wrong with the parts of these names, by a verb for one and for several; ``""`` if
-    there are none.
+    """Return a text that says what is wrong with the parts ``names``; ``""`` if there are none.
+
+    ``singular`` and ``plural``: the verb for one part and for several, such as "is missing".
     """
     if not names:
         return ""

@@ -166,7 +166,8 @@ def size_up(
 def _too_large(memory: dict[str, int], machine: Machine, n_workers: int) -> CapacityError:
     """Return the error for a run that does not fit, which lists the memory that it needs.
 
-    ``memory``: bytes by item, with their ``total``.
+    ``memory``: bytes by item, with their ``total``. ``machine``: what is free. ``n_workers``: their
+    number, for advice.
     """
     items = ", ".join(
         f"{name} {in_units(size)}" for name, size in memory.items() if name != "total"
@@ -223,8 +224,10 @@ def _n_workers(load: Load, machine: Machine, worker_memory: dict[str, int]) -> i
 
 
 def _n_writers(load: Load, machine: Machine, n_workers: int) -> int:
-    """Return the threads per worker that write parts: with GPUs all cores, within half of the
-    memory of the host.
+    """Return the number of threads per worker that write parts.
+
+    On a CPU it is 1, since the cores search. With GPUs it is a share of all cores, as far as half
+    of the memory of the host suffices.
     """
     if machine.device == "cpu":
         return 1
@@ -275,7 +278,9 @@ def with_capacity(
 
 
 def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
-    """Return the maximum number of sources per part, by rows, vertices and workers."""
+    """Return the maximum number of sources per part, by the sizes of the job (``load``), and so
+    that each worker gets several parts.
+    """
     by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
     visited = load.n_vertices if load.visited is None else load.visited
     return min(by_workers, sources_per_part(visited, load.rows_per_source, device, load.per_part))
@@ -293,7 +298,7 @@ def _in_whole_groups(load: Load, workers: int, most: int) -> int:
     n_groups = -(-load.n_sources // load.group)
 
     def groups_of_busiest_worker(groups_per_batch: int) -> int:
-        """Return how many groups the worker that ends last has searched."""
+        """Return how many groups the worker that ends last searches, if a batch has so many."""
         n_batches, last_groups = divmod(n_groups, groups_per_batch)  # whole ones, and one smaller
         batches_each, n_left = divmod(n_batches, workers)
         with_further_batch = groups_per_batch * (batches_each + (n_left > 0))

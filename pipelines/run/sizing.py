@@ -150,7 +150,7 @@ def _size_by_workers(
 
 
 def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
-    """Raise InputError if this host has fewer GPUs than the settings name workers."""
+    """Raise InputError if this host has fewer GPUs than the settings ask for workers."""
     n_workers = settings.workers
     if machine.device == "cpu" or settings.scheduler or n_workers == "auto":
         return

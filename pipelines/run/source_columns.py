@@ -93,7 +93,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 
     def two_limits(row: int, first: int) -> InputError:
-        """Return the error for a source with other limits in two rows."""
+        """Return the error for a source whose limits in a ``row`` and in its ``first`` differ."""
         return InputError(
             f"{where}, row {row}: source {get_id(graph, int(numbers[row]))!r} has the limit {limits[row].item()!r} here and "
             f"{limits[first].item()!r} in row {first}; give it one limit"
@@ -325,7 +325,7 @@ def by_partition(
     folders = [_name_partition(where, name, value) for value in values.to_pylist()]
 
     def two_partitions(row: int, first: int) -> InputError:
-        """Return the error for a source with other values in two rows."""
+        """Return the error for a source whose values in a ``row`` and in its ``first`` differ."""
         source = get_id(graph, int(table_numbers[row]))
         return InputError(
             f"{where}, row {row}: source {source!r} is in {shown(str(column[row]))} here and in "

@@ -197,7 +197,11 @@ def _problems(answers: Mapping[str, object]) -> dict[str, str]:
 
 
 def _refuse(answers: Mapping[str, object], error: type[InputError] = InputError) -> None:
-    """Raise an error that names the first worker that lacks something, and counts the others."""
+    """Raise an ``error`` that names the first worker that lacks something, and counts the others;
+    do nothing if none does.
+
+    ``answers``: by worker a text that says what it lacks, None, or an error.
+    """
     problems = _problems(answers)
     if not problems:
         return

@@ -142,8 +142,8 @@ class WorkerMonitor:
             self._report_paused(not_running - self._paused)
 
     def _report_paused(self, not_running: set[str]) -> None:
-        """Report paused workers, with the memory for which Dask paused them; other workers are
-        starting or closing.
+        """Report those of the workers ``not_running`` that Dask has paused, with their memory; the
+        others are starting or closing.
         """
         try:
             paused = self._executor.paused(not_running)
@@ -187,8 +187,9 @@ class WorkerMonitor:
         """Return the workers whose progress is the same for longer than the deadline, with their
         tasks.
 
-        ``processing``: keys of the tasks that each worker has, also of other runs. ``deadline`` in
-        seconds, and ``now`` in those of ``time.monotonic``.
+        ``in_flight``: the tasks of this run that have not ended. ``processing``: keys of the tasks
+        that each worker has, also of other runs. ``deadline`` in seconds, and ``now`` in those of
+        ``time.monotonic``.
         """
         by_key = {future.key: (future, task) for future, task in in_flight.items()}
         latest: dict[str, tuple[Progress | None, float]] = {}

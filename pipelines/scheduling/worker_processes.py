@@ -96,7 +96,9 @@ def workers_ahead(settings: Settings) -> int | None:
 
 
 def _count_ahead(workers: int | str, device: str | None) -> int | None:
-    """Return what ``workers_ahead`` returns, by these two settings; ``workers`` may be "auto"."""
+    """Return what ``workers_ahead`` returns, by two settings: ``workers``, a number or "auto", and
+    ``device``, None if it is not set.
+    """
     if isinstance(workers, int):
         return workers if workers > 1 else None
     # Elsewhere there are few cores, and the imports would take time from a small run.
@@ -206,7 +208,7 @@ class WorkerProcesses(BatchExecutor):
         return bool(self._processes)
 
     def add(self, n_workers: int, device: str) -> None:
-        """Start workers. ``device``: "cpu", or another one for a GPU per worker."""
+        """Start ``n_workers`` workers. ``device``: "cpu", or another one for a GPU per worker."""
         environments: list[dict[str, str]] = [{}] * n_workers
         if device != "cpu":
             environments = [{"CUDA_VISIBLE_DEVICES": gpu} for gpu in visible_gpus(n_workers)]

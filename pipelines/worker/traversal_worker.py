@@ -459,8 +459,10 @@ class TraversalWorker:
     def _write_with_fewer_threads(
         self, writers: Writers, part: int, sources: Sequence[int], heartbeat: Heartbeat
     ) -> BatchOutcome:
-        """Search and write a part again in this thread, after memory ran out; from now on half as
-        many threads write.
+        """Search and write a part again in this thread, one source at a time, after memory ran out
+        in a writer thread; from now on half as many threads write.
+
+        ``part`` and ``sources``: its number, and the vertex numbers of its sources.
         """
         with self._lock:
             writers.n_threads = max(1, writers.n_threads // 2)
@@ -472,10 +474,11 @@ class TraversalWorker:
     def _search_and_write(
         self, writers: Writers, traverser: BatchTraverser, batches: Batches, heartbeat: Heartbeat
     ) -> Generator[Callable[[], BatchOutcome]]:
-        """Traverse from the sources of the parts; yield for each part a function that writes it.
+        """Traverse from the sources of ``batches``; yield for each part a function that writes it.
 
-        The function is yielded before all sources of its part are searched: it runs in a writer
-        thread, and waits there for the results.
+        ``traverser`` searches, and ``writers`` make rows of the results. The function is yielded
+        before all sources of its part are searched: it runs in a writer thread, and waits there for
+        the results.
         """
         traversed = traverser.traverse_batches(batches, heartbeat, writers)
         with contextlib.closing(traversed):

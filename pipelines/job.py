@@ -609,6 +609,7 @@ def _refuse_options_of_files(values: dict[str, Any], is_graph: bool) -> None:
     ``is_graph``: whether the edges are a graph, and not a table.
     """
     edges = "a graph" if is_graph else "a table in memory"
+    # Each role of ``columns`` counts as an option of its own, for the rules in ``IN_MEMORY``.
     columns = _columns_by_role(values.get("columns"))
     known = values | {f"columns.{role}": name for role, name in columns.items()}
     options = GivenOptions(

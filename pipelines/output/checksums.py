@@ -35,7 +35,7 @@ def to_bits(values: np.ndarray, is_null: np.ndarray | None = None) -> np.ndarray
     """
     if values.dtype.kind == "i":  # widened, so that an integer has the same bits in any type
         bits = values.astype(np.int64).view(np.uint64)
-    else:
+    else:  # floats and unsigned integers have the bits of their own type
         bits = values.view(f"u{values.dtype.itemsize}").astype(np.uint64)
     if is_null is None:
         return bits

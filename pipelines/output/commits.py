@@ -214,7 +214,7 @@ def _block_name(first: int) -> str:
 
 
 def _to_json(content: Any) -> bytes:
-    """Return the content of a file of the log."""
+    """Return ``content``, a commit or a record, as the bytes of a file of the log."""
     return json.dumps(content).encode()
 
 

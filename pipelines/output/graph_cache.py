@@ -224,6 +224,7 @@ def _locked(cache: Path, lock: Path, say: Callable[[str], None]) -> Iterator[Non
         file = open_lock(lock)
     except OSError as error:
         raise _cannot_write(cache, error) from None
+    # From here on the file is closed in any case, also if the lock cannot be taken.
     try:
         try:
             if not take_lock(file):

@@ -72,7 +72,10 @@ class Layout:
 
     @cached_property
     def _ends(self) -> list[int]:
-        """For each partition the number of the part that follows its last one, ascending."""
+        """For each partition the number of the part that follows its last one, ascending.
+
+        A partition has its sources divided by the batch size, rounded up, as parts.
+        """
         return list(accumulate(-(-count // self.batch_size) for count in self.partitions.values()))
 
     @property

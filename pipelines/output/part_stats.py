@@ -118,6 +118,8 @@ class GroupStats:
         """
         # ``offsets`` is set where each source has results for its own targets alone.
         has_all = group.offsets is None and query.output == "all"
+        # Sources with distances of all vertices, or counts per level, are added in one pass, and so
+        # are sparse distances. Others are added one source at a time.
         if group.counts is not None or (has_all and query.targets is None):
             self._add_all_vertices(graph, query, group)
         elif has_all and getattr(group.distance, "form", "") == "sparse":

@@ -504,7 +504,8 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
     It has the bounds of each page, by which readers skip pages. It is empty if a bound is too long
     to be stated. ``sizes``: number of rows of each value. ``places``: of the data pages.
     """
-    # A page has the values from the one that its first row is of to that of its last row.
+    # The values of a page are those from ``first`` to ``last``, positions in ``values``: from the
+    # value of its first row to that of its last row.
     ends = np.cumsum(sizes)
     first_rows = [place.first_row for place in places]
     first = np.searchsorted(ends, first_rows, "right")

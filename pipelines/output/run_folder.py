@@ -668,7 +668,7 @@ class OutputFolder:
         manifest["status"] = "done"
         text = self._put_manifest()
         self.put(SUCCESS, hashlib.sha256(text).hexdigest().encode() + b"\n")
-        # a writer who may not delete has a whole run all the same
+        # A user who may write, but not delete, has a whole run all the same.
         with contextlib.suppress(OutputError):
             self._clear_log()
 

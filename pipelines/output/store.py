@@ -52,6 +52,7 @@ class Store:
         self.path = path  # of this machine: where the files are, or where they are prepared
 
     def __str__(self) -> str:
+        """Return the path, as messages name the place."""
         return str(self.path)
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
@@ -213,6 +214,7 @@ class ObjectStore(Store):
             self._delete_scratch = weakref.finalize(self, delete_folder, self.path)
 
     def __str__(self) -> str:
+        """Return the URL, as messages name the place."""
         return self._url
 
     def names(self, folder: str = "", after: str = "") -> list[str]:

@@ -202,6 +202,7 @@ def _with_fixed_times(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up:
     # What the first search took beyond its share of the last one, it did for all sources.
     once = max(0.0, first.search - last.search * _growth(plan, last.sources, first.sources))
     per_part = 0.0
+    # Writing takes a time per source, by the difference of the two trials, and a time per part.
     if adds_up:
         added_sources = max(1, last.sources - first.sources)
         per_source = max(0.0, last.write - first.write) / added_sources

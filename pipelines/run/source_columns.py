@@ -77,6 +77,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
             rule = "the largest number of hops is an integer"
         raise InputError(f"{where} has type {column.type}; {rule}")
 
+    # Each must be 0 or more and finite; an error names the first row that is not.
     limits = column.to_numpy(zero_copy_only=False)
     is_limit = (limits >= 0) & np.isfinite(limits)
     if limits.dtype.kind == "u":  # limits become int64

@@ -98,7 +98,10 @@ class DaskExecutor(BatchExecutor):
         }
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
-        """Have the nanny of a worker restart it."""
+        """Have the nanny of a worker (the process that watches it) end it and start it again.
+
+        The scheduler answers without waiting for the new process.
+        """
         self._ask(
             self._scheduler.restart_workers,
             workers=[worker],

@@ -83,7 +83,10 @@ class Heartbeat(TaskProgress):
         os.pwrite(self._file, _pack_place(part, source, last), 0)
 
     def record_reason(self, reason: str) -> None:
-        """Record why this process will end now; the reason stands behind the place in the file."""
+        """Record why this process will end now; the driver reports the reason.
+
+        It stands behind the place in the file, which stays as it is.
+        """
         os.pwrite(self._file, reason.encode()[:_MAX_REASON_LENGTH], _PLACE.size)
 
     def is_wanted(self) -> bool:

@@ -369,7 +369,8 @@ class Window:
             )
 
     def _requeue(self, task: Task) -> None:
-        """Have the batches of a task wait again as they did before it was submitted."""
+        """Have the batches of a lost task wait again, in the queue that they came from."""
+        # They go to the front, in their order: ``extendleft`` reverses what it is given.
         if task.isolate:
             self._retry_alone.extendleft(task.parts)
         elif task.halved:

@@ -182,6 +182,7 @@ class StrategyChoice:
                 f"estimated {estimate}"
             )
 
+        # A strategy that was measured takes over if it is clearly faster for the batches left.
         if self._choice.expected(current, left) < CLEARLY * self._choice.expected(name, left):
             return None
         self.strategy = name

@@ -43,14 +43,16 @@ class TaskSizer:
         ``workers``: number of workers that take tasks. Tasks have fewer batches towards the end, so
         that workers end together.
         """
-        # With several workers a task gets at most half of a worker's share of what is left.
+        # With several workers a task gets at most half of a worker's share of what is left. Without
+        # a worker, tasks are sized as for one of several: more may come.
         max_share = left
         if workers != 1:
             max_share = -(-left // (2 * max(workers, 1)))
         if not self._seconds:
             return max(1, min(self._first, max_share))
 
-        # As many as fill the target by the mean, and stay below the bound if each is a slow one.
+        # As many as fill the target if each takes the mean time, and stay below the bound if each
+        # is as slow as the slowest. The least time, 1e-6 s, avoids a division by 0.
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
         slowest = max(max(self._seconds), 1e-6)
         target = min(max(TASK_SECONDS, workers * SECONDS_PER_WORKER), MAX_TASK_SECONDS)

@@ -63,7 +63,9 @@ def serve(number: int) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker that has ended stays as a zombie
     show_notices(say)
     lean_imports.hide_unused_packages(uses_cudf=False)
-    gc.freeze()  # workers share the memory of all modules
+    # Workers share the memory of all modules: frozen objects are not touched by a garbage
+    # collection, which would copy their pages.
+    gc.freeze()
     control = socket.socket(fileno=number)
     while True:
         request, descriptors, *_ = socket.recv_fds(control, MAX_REQUEST, 1)
@@ -83,10 +85,12 @@ def serve(number: int) -> NoReturn:
 def _load_compiler() -> None:
     """Import what Numba imports before its first function, once in the template for all workers.
 
-    The cache makes a second call do nothing. Workers share the memory of these modules, too.
+    The decorator makes a second call do nothing. Workers share the memory of these modules: frozen
+    objects are not touched by a garbage collection, which would copy their pages.
     """
     from numba.core.registry import cpu_target
 
+    # This imports the modules, and registers their functions.
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     gc.freeze()

@@ -58,8 +58,7 @@ def bits_of_columns(columns: Mapping[str, Column]) -> list[np.ndarray]:
     """Return what a checksum covers: one uint64 array of shape (rows,) per column.
 
     ``columns``: the columns of a table by name. Left out are the source, which ``sums_of_rows``
-    adds, and the predecessor: of several shortest paths any may be found, so it is no part of the
-    result's checksum.
+    adds, and the predecessor, which follows from the distances.
     """
     bits = []
     for name, column in columns.items():

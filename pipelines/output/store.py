@@ -290,8 +290,8 @@ class ObjectStore(Store):
                 return True
             except FileExistsError:
                 # If an answer was lost, the request was sent again, and the first one may have
-                # created the object: then it has this content. If there is none, that of another
-                # process was deleted meanwhile, or was never whole: try again.
+                # created the object: then it has this content. If there is no object after all, the
+                # writer that was first has failed: try again.
                 with contextlib.suppress(FileNotFoundError):
                     return traffic.requests["put"] > 1 and self.get(name, 2**62) == data
             finally:

@@ -151,8 +151,8 @@ class KeplerEngine:
         return size()
 
     def choose(self, prepared: Prepared) -> StrategyChoice | None:
-        """Return the choice between several strategies, ordered by their estimates; None if there
-        is none.
+        """Return the choice between several strategies: the planned one first, and then the others
+        by their estimates; None if there is only one.
 
         During the run, measured times may change the choice. The strategies are those for which
         ``prepared.sizing`` has memory. This also sets the fields of ``prepared.request`` that the

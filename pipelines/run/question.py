@@ -65,8 +65,8 @@ def read_targets(graph: Graph, settings: Settings, _: Ids | str) -> Ids:
         raise InputError(f"{settings.targets_file}: the table of targets has no row")
     names = get_names(graph, numbers)
     distinct = list(dict.fromkeys(names))
-    # Each target has a weight, 1 if there is no column of them. A target that is given twice would
-    # have two. (With a column, its reader refuses such a target.)
+    # Each target counts with its weight, which is 1 without a column of weights. A target that is
+    # given twice would count twice. (With a column, its reader refuses that.)
     has_weights = settings.column("target_weight") is not None
     weighs_targets = "target_weights" in settings.kind.all_options
     if weighs_targets and not has_weights and len(distinct) < len(names):

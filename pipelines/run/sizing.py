@@ -340,6 +340,8 @@ def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
     GPU that the run may take at most.
     """
     if prepared.graph.device == "cuda":
+        # Memory in CuPy's pool is not free for CUDA, but is for this run. Part of each GPU stays
+        # for CUDA itself.
         runtime = cuda.cp.cuda.runtime
         free, total = runtime.memGetInfo()
         free += cuda.cp.get_default_memory_pool().total_bytes()

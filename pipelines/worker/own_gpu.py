@@ -17,7 +17,7 @@ from ..scheduling.gpu_pool import POOL_SHARE
 def begin_to_open() -> threading.Thread:
     """Start a thread that makes the CUDA context of the GPU, and return it.
 
-    This takes seconds, so it happens while another process reads the graph. The caller joins the
+    This takes long, so it begins while the driver still reads the graph. The caller joins the
     thread before it uses the GPU.
     """
     return _uninterrupted.start(_open, "kepler-gpu")

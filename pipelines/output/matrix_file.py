@@ -185,7 +185,10 @@ class MatrixWriter:
         self._writer.write_batch(batch)
 
     def _begin(self, schema: pa.Schema) -> None:
-        """Begin the file; if there is one already, write its batches anew, in the new type."""
+        """Begin the file with the type of lists that ``schema`` has; if there is a file already,
+        write its batches anew, in this type.
+        """
+        # An Arrow file has one schema, so the earlier file is set aside, and copied at the end.
         earlier = None
         if self._writer is not None:
             self._end()

@@ -318,6 +318,7 @@ def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -
     query = asked.query
     asked = replace(asked, graph=host_rows.graph)
     for i in range(len(traversals)):
+        # ``traversal`` has all that the search has reached, and ``written`` what rows are made of.
         traversal = _copy_traversal(traversals, i, host_rows.widens)
         # ``cut`` drops the predecessors. Those of the vertices that are left have not changed, so
         # they are put back.

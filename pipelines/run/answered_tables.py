@@ -234,7 +234,7 @@ def _answered_pairs(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     """
     table, names = read_pair_table(settings)
     rows = rows_by_pair(parts)
-    # The ids of the table are written as the parts have them.
+    # The ids of the table must be those of the parts, and are written as the parts have them.
     for name, role in zip(names, ("source", "target"), strict=True):
         ids = rows[role].combine_chunks()
         table_ids = ids_in_column(str(settings.pairs), table, name, is_text(ids.type))

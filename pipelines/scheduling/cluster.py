@@ -408,6 +408,8 @@ def start_private_cluster(
     """
 
     class PrivateCluster(kind):  # type: ignore[misc, valid-type]
+        """A cluster of class ``kind`` whose dashboard needs a token, with a GPU per worker."""
+
         async def _start(self) -> None:
             """Start with a private scheduler, and with the GPU of each worker in its environment."""
             self.scheduler_spec["cls"] = PrivateScheduler

@@ -204,7 +204,7 @@ class WorkerProcesses(BatchExecutor):
 
     @property
     def has_workers(self) -> bool:
-        """Whether some have been added."""
+        """Whether workers have been added by ``add``, ready or not."""
         return bool(self._processes)
 
     def add(self, n_workers: int, device: str) -> None:

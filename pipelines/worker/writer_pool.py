@@ -353,6 +353,8 @@ class PartEncoders:
 
 
 def _is_fatal(part: Future[Any]) -> bool:
-    """Whether a part that has ended has failed, and not for want of memory."""
+    """Whether a part that has ended has failed by an error other than want of memory, after which
+    no further part is begun.
+    """
     error = part.exception()
     return error is not None and not is_out_of_memory(error)

@@ -125,9 +125,16 @@ def machine_of(run: dict) -> str:
 
 
 def made_by(rows: list[Row]) -> str:
-    """Return machines, dates and commits of the runs of rows, each once."""
-    made = [f"{machine_of(run)} ({run['date']}, commit `{run['commit']}`)" for run in runs_of(rows)]
-    return "; ".join(dict.fromkeys(made)) + "."
+    """Return machines, and the dates and commits of the runs of rows on each."""
+    commits: dict[str, dict[str, dict[str, None]]] = {}
+    for run in runs_of(rows):
+        of_day = commits.setdefault(machine_of(run), {}).setdefault(run["date"], {})
+        of_day[f"`{run['commit']}`"] = None
+    made = []
+    for name, days in commits.items():
+        shown = (f"{day}, commit {', '.join(some)}" for day, some in days.items())
+        made.append(f"{name} ({'; '.join(shown)})")
+    return "; ".join(made) + "."
 
 
 def made_on(rows: list[Row], where: str = "host") -> str:

@@ -246,10 +246,10 @@ def draw_edges(draw: Random, largest: int = 10**9) -> EdgeList:
 
 def closed_in_part(draw: Random, edges: EdgeList) -> EdgeList:
     """Return an edge list with a weight per row and direction, or with closed vertices, now and then."""
-    if edges.has_negative_weights or draw.random() < 0.7:
+    if draw.random() < 0.7:
         return edges
     weights = [weight for _, _, weight in edges.rows]
-    if edges.directed and edges.weights in (INTEGERS, "float64"):
+    if edges.directed and not edges.has_negative_weights and edges.weights in (INTEGERS, "float64"):
         back = [draw.choice([None, *weights[:5]]) for _ in weights]
         edges = replace(edges, back=back, about=f"{edges.about}, back {back[:12]}")
     if edges.is_weighted and all(weights) and draw.random() < 0.6:

@@ -59,7 +59,7 @@ class Network:
 
     def _add(self, row: int, u: Any, v: Any, weight: Any) -> None:
         if u == v:
-            if weight < 0:
+            if weight < 0 and u not in self.edges.closed:  # its loop is on no path
                 self.negative_loops.add(u)
             return
         ways = [(u, v)] if self.edges.directed else [(u, v), (v, u)]
@@ -168,8 +168,11 @@ class Lengths:
         for _ in range(len(self.network.ids) + 1):
             changed = False
             for u in list(best):
+                distance = self.distance_onward(u, best, starts)
+                if distance is None:
+                    continue
                 for v, weight in self.network.arcs[u].items():
-                    through = self.add(best[u], weight)
+                    through = self.add(distance, weight)
                     if v not in best or through < best[v]:
                         best[v] = through
                         changed = True
@@ -177,8 +180,14 @@ class Lengths:
                 break
         else:
             self._name_cycle(best)
+        closed = self.network.edges.closed
         if self.network.negative_loops & best.keys():
             raise NegativeCycle("a negative self-loop")
+        for source in closed & starts.keys():
+            if best[source] < starts[source]:
+                if len(starts) == 1:
+                    raise NegativeCycle("back to a closed source")
+                self._by_rounds({source: self.zero})  # or else another source leads to it
         return best
 
     def _name_cycle(self, reached: dict) -> None:
@@ -186,7 +195,7 @@ class Lengths:
         exact = dict.fromkeys(reached, Fraction(0))
         for _ in range(len(exact) + 1):
             changed = False
-            for u in exact:
+            for u in exact.keys() - self.network.edges.closed:
                 for v, weight in self.network.arcs[u].items():
                     if exact[u] + Fraction(weight) < exact[v]:
                         exact[v] = exact[u] + Fraction(weight)

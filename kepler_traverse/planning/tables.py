@@ -341,7 +341,8 @@ def _rows_of_edges(graph: Graph, tails: np.ndarray, heads: np.ndarray) -> np.nda
     targets = to_host(graph.targets).astype(np.int64)
     n = graph.n_vertices
     keys = np.repeat(np.arange(n), np.diff(offsets)) * n + targets  # ascending, as lists are sorted
-    edges = np.searchsorted(keys, tails * n + heads)
-    if not np.array_equal(keys[edges], tails * n + heads):
+    wanted = tails * n + heads
+    edges = np.searchsorted(keys, wanted)
+    if (edges == keys.size).any() or not np.array_equal(keys[edges], wanted):
         raise EdgeListError("an edge of a shortest path is not in the graph")
     return to_host(graph.edge_rows)[edges]

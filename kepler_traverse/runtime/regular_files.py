@@ -227,7 +227,7 @@ def read_json(data: bytes) -> object:
 
     # Count the levels of lists and objects, one after the other, without recursion.
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(MAX_DEPTH):
         level = [
             inner for outer in level for inner in _contents(outer) if isinstance(inner, list | dict)
         ]

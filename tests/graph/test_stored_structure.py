@@ -16,7 +16,7 @@ from kepler_traverse.cpu.csr_check import find_fault
 from kepler_traverse.errors import InputError
 from kepler_traverse.graph.build import graph_from_numbers
 from kepler_traverse.graph.storage import load_graph, write_graph
-from kepler_traverse.runtime.regular_files import compute_digests, sealed
+from kepler_traverse.runtime.regular_files import MAX_DEPTH, compute_digests, read_json, sealed
 from tests.support.graphs import NAMED, build, edge_rows, weights_for
 
 ROWS = [row[:2] for row in NAMED["power law"]]
@@ -219,3 +219,13 @@ def test_a_flipped_bit_is_refused_or_leaves_a_graph_that_can_be_searched(stored,
     assert bfs(graph, source)["distance"].min() == 0
     if not graph.has_negative_weights:
         assert sssp(graph, source)["distance"].min() == 0
+
+
+@pytest.mark.parametrize(("opens", "closes"), [("[", "]"), ('{"a":', "}")])
+def test_json_is_read_to_the_depth_that_the_error_names(opens, closes):
+    def nested(depth):
+        return (opens * depth + "1" + closes * depth).encode()
+
+    assert read_json(nested(MAX_DEPTH)) == json.loads(nested(MAX_DEPTH))
+    with pytest.raises(ValueError, match=f"more than {MAX_DEPTH} deep"):
+        read_json(nested(MAX_DEPTH + 1))

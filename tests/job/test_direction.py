@@ -2,7 +2,6 @@
 
 import json
 
-import igraph
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -23,6 +22,8 @@ IDS = GRAPH.ids.tolist()
 
 
 def igraph_graph():
+    import igraph  # here, as it takes a second to import, in each process that collects tests
+
     place = {name: at for at, name in enumerate(IDS)}
     return igraph.Graph(n=len(IDS), edges=[(place[u], place[v]) for u, v in ROWS], directed=True)
 

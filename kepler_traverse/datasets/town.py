@@ -96,6 +96,7 @@ def town(seed: int = 1) -> Town:
     # Land is where a junction may be: in the town, and in no park or river. The border of the town
     # and the river are waves.
     angle = np.arctan2(y, x)
+    # metres from the middle to the border, in the direction of each place
     edge_of_town = (
         _BLOCK * _SIDE * (0.47 + 0.035 * np.sin(3 * angle + 1) + 0.02 * np.sin(7 * angle))
     )
@@ -113,8 +114,8 @@ def town(seed: int = 1) -> Town:
     is_one_way = (
         ~is_main
         & (np.maximum(radius[src], radius[dst]) < 1400)
-        & (dst - src == 1)
-        & (row[src] % _MAIN % 3 == 1)
+        & (dst - src == 1)  # along a row
+        & (row[src] % _MAIN % 3 == 1)  # three of ten rows: 1, 4 and 7 of each ten
     )
     # One-way streets lead forth in even rows, and back in odd ones. A street and direction becomes
     # an edge: ``street`` has its street, and ``begin`` and ``end`` its places.
@@ -185,8 +186,9 @@ def _lay_streets(
         begin = number[place < _SIDE - 1]  # all places but the last one of each street
         end = begin + step
         is_main = line[begin] % _MAIN == _MAIN // 2
-        # A main road goes on where a block of it would end in the river: it ends a step later, on a
-        # bridge. ``is_wet`` says where. Beyond 3 km from the middle there are no bridges.
+        # A main road goes on where a block of it would end in the river: the block ends a step
+        # later, beyond a bridge. ``is_wet`` says where. Beyond 3 km from the middle there are no
+        # bridges. The minimum only keeps places that ``np.where`` does not take in the grid.
         is_wet = (
             is_main
             & grid.is_land[begin]
@@ -203,7 +205,8 @@ def _lay_streets(
             & grid.is_land[end]
             & (is_main | (~crosses & (draws.random(begin.size) > 0.17)))
         )
-        # "Alder Street" and all others of the first kind, and then those of the second
+        # "Alder Street" and all others of the first kind, and then those of the second: a name
+        # for each of the 84 streets of a direction
         names = np.array([f"{tree} {kind}" for kind in kinds for tree in _TREES.split()])
         begin = begin[is_street]
         streets.append((begin, end[is_street], is_main[is_street], names[line[begin]]))

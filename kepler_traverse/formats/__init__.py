@@ -107,7 +107,8 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
                 f"{entry.name}; leave it out{other}"
             )
 
-    # A graph that fits in memory is built there. One in files is built by the CPU.
+    # A graph that fits in ``scratch.memory`` bytes is built in memory, and so is one whose reader
+    # puts nothing into files. One in files is built by the CPU.
     if options.scratch is not None:
         needs_files = (
             entry.in_parts
@@ -125,7 +126,8 @@ def _refuse_unlike_tables(files: list[DataFile], entry: Format) -> None:
     """Raise EdgeListError for a table with a log, such as Delta Lake, that shall be read in the
     format ``entry`` of plain files, and for a plain file that shall be read as such a table.
     """
-    # ``DataFile.table`` of the files that the format reads.
+    # What ``DataFile.table`` must be: the name of a format of tables with a log, which has no
+    # endings; ``""`` for plain files.
     table = "" if entry.endings else entry.name
     unlike = next((file for file in files if file.table != table), None)
     if unlike is not None:

@@ -129,7 +129,7 @@ def check_edges(
     """
     table.validate(full=True)
     for column in table.columns:
-        require_plain(file, column)
+        require_plain(file, column)  # before a dictionary or views are unpacked below
     if table.num_rows == 0:
         raise no_rows(file, columns)
 

@@ -124,7 +124,7 @@ def choose_columns(
             column="weight",
         )
 
-    # Each is there, once.
+    # Each chosen column must be in the file, once, and no weight may be an end as well.
     columns = EdgeColumns(
         src=src, dst=dst, weight=weight, reverse_weight=options.reverse_weight_column
     )
@@ -141,6 +141,7 @@ def choose_columns(
 
     columns = replace(columns, **_selection_columns(names, options, file, columns))
     columns = _with_unused(columns, names, options, numeric)
+    # The user has neither named a weight nor asked for none: a hint says that dates were passed over.
     if weight is None and options.weighted is None:
         columns = replace(columns, unused_dates=tuple(dated))
     return columns
@@ -159,7 +160,7 @@ def _with_unused(
     if options.names_columns:
         used.update(columns.selection_names)
     unused = [name for name in dict.fromkeys(names) if name not in used]
-    # A data frame's index is no column that anyone gave.
+    # A data frame's index, such as ``__index_level_0__``, is no column that anyone gave.
     numbers = [name for name in unused if name in numeric and not name.startswith("__")]
     return replace(columns, unused=tuple(unused), unused_numbers=tuple(numbers))
 
@@ -240,6 +241,7 @@ def _choose_ends(
     """
     if options.src_column is not None and options.dst_column is not None:
         return options.src_column, options.dst_column
+    # One column without a name is too few, also if a partition adds another one.
     if len(names) < 2 or positions == 1:
         raise EdgeListError(
             f"{file}: an edge needs two columns, this file has only {listed(names)}"
@@ -275,7 +277,8 @@ def _choose_weight(
     if options.weight_column is not None or options.weighted is False:
         return options.weight_column
     if positions:
-        # Where the ends are named, they may be any columns, so the third need not be the weight.
+        # The third column is the weight only behind ends that are the first two. Ends that the
+        # options name may be any columns.
         if options.src_column is None and positions > 2:
             known = [names[2]]
         else:

@@ -68,6 +68,7 @@ def _with_closed(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedA
     if kinds.is_null(column.type):
         column = column.cast(pyarrow.int8())
     is_known = np.asarray(column.is_valid())
+    # "auto" is a type of ids, which has no effect on weights.
     known = edge_column(column.drop_null(), where, "auto").to_numpy()
     # Unsigned integers get the next signed type, which holds CLOSED, too.
     if known.dtype.kind == "u":
@@ -112,8 +113,10 @@ def in_seconds(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArr
     if not rest.any():
         return pyarrow.chunked_array([pyarrow.array(seconds)])
 
-    # The quotient is the nearest float64 where the units are integers that float64 holds, below
-    # 2^53. Elsewhere Python divides, which rounds the exact quotient once.
+    # The quotient is the nearest float64 where the dividend is an integer that float64 holds, below
+    # 2^53: the seconds give less than 2^52 units, and the rest is less than ``per``, 10^9 at most.
+    # Elsewhere the product may overflow, and is replaced: Python divides exact integers, and rounds
+    # once.
     is_exact = np.abs(seconds) < 2**52 // per
     floats = (seconds * per + rest) / per
     for row in np.flatnonzero(~is_exact).tolist():
@@ -491,7 +494,7 @@ class IdText(_TextColumn):
                         advice = f"take {wider}"
                     problem = f"has {text[:40]}, beyond {self.id_type}; {advice}"
                     raise self.where.error(problem, self.rows + row) from None
-            raise
+            raise  # all fit: pyarrow has another reason
 
 
 class WeightText(_TextColumn):

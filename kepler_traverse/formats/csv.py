@@ -30,7 +30,8 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
     EdgeListError if it is in doubt whether the first line is a header.
     """
-    # Strings, and all that cuDF does not read for certain, are left to the reader of the host.
+    # Strings, and all that cuDF does not read for certain, are left to the reader of the host. So
+    # are files of which more is read than the edges: a filter, directions or second weights.
     if (
         options.device == "cuda"
         and not options.reads_more
@@ -170,10 +171,10 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
                 layout = detect_layout(file, options, id_type)
         except (NoRowsError, HeaderDoubtError):  # the host reader looks at the other files
             return None
-        # All files must have the same columns.
+        # All files must have the same columns; else ``agree_with`` raises an error.
         columns.append(layout.columns)
         columns[-1].agree_with(columns[0], file, files[0])
-        # The values of such a column are in the names of folders, not in the file.
+        # The values of a column of a partition are in the names of folders, not in the file.
         if set(layout.columns.roles.values()) & set(file.partition_names):
             return None
         frame = None
@@ -195,13 +196,15 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
 
 def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
     """Return the columns of the edges as strings, a frame of cuDF with a column per role; None if a
-    row is short, long or lacks a value, if there is no row, or if the header is not as expected.
+    row is short, long or lacks a value, if there is no row, or if cuDF has another first line than
+    the host.
 
     ``cudf`` is the module. The last column of the file is read, too: it is missing where a row is
     short.
     """
     names = [f"column {i}" for i in range(len(layout.names))]
     beyond = "beyond the last column"  # holds what a row has too much
+    # By role, src first. ``written`` returns a column's name as the header has it, with its blanks.
     edge_names = [
         names[layout.names.index(layout.written(name))] for name in layout.columns.roles.values()
     ]
@@ -218,7 +221,9 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
             na_values=[""],
         )
 
-    # The header was read as a row of text, which must be the names that the host has found.
+    # cuDF has read the header as a row of text, which is dropped. It must be the line that the host
+    # took for the header. The name of src tells that: if it differs, the readers do not agree on
+    # the first line or its text, and the host reads the file.
     if layout.header:
         if frame[edge_names[0]].iloc[0] != layout.written(layout.columns.src):
             return None

@@ -122,7 +122,11 @@ class ReadOptions:
 
     @property
     def closes(self) -> bool:
-        """Whether weights may close an edge."""
+        """Whether a weight that is null, infinite or below 0 closes its direction of a row.
+
+        That needs two weights per row. One weight closes nothing: null and infinite ones are
+        errors, and one below 0 is a weight. Rows that are no edges are left out by ``where``.
+        """
         return self.reverse_weight_column is not None
 
     @property
@@ -246,13 +250,14 @@ class EdgeList:
     rows: tuple[tuple[str, int], ...]
     # number of vertices where the format says that they are consecutive integers; None elsewhere
     n_vertices: int | None = None
-    first_vertex: int = 1  # the first of them: 1 in files, 0 in matrices
+    first_vertex: int = 1  # the first of these integers: 1 in files, 0 in matrices
     # int64 numbers over all files of the rows in ``table``, ascending; None: all
     row_numbers: np.ndarray | None = None
-    # int8 array, of the rows in ``table``: the values of ``selection``, or its codes of letters.
-    # None: all are edges from src to dst, or as the graph is.
+    # int8 array, of the rows in ``table``: 1 for an edge from src to dst, 0 for one both ways, -1
+    # for one from dst to src; and codes of letters, until ``selection.settle_letters`` replaces
+    # them. None: all are edges from src to dst, or as the graph is.
     directions: np.ndarray | None = None
-    # where the columns are, and what is made of them; None: in memory
+    # the folder of the files that hold the columns, and later the graph; None: all is in memory
     scratch: Scratch | None = None
 
     @property
@@ -276,6 +281,7 @@ def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
     memory of this machine could number. Nothing has been allocated for them yet.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    # A matrix in memory has no file system, and so no header.
     if n_vertices * BYTES_PER_VERTEX > memory:
         raise EdgeListError(
             f"{file}: {'its header claims' if file.filesystem else 'it has'} {n_vertices} vertices, and to number so many "
@@ -315,6 +321,7 @@ def no_edges(name: str, columns: EdgeColumns | None = None) -> EdgeList:
         table=pyarrow.table(dict.fromkeys(columns.roles, empty_column)),
         columns=columns,
         rows=((name, 0),),
+        # empty rather than None where a filter or directions would have been read
         row_numbers=np.zeros(0, np.int64) if columns.where else None,
         directions=None if columns.oneway is None else np.zeros(0, np.int8),
     )
@@ -347,9 +354,9 @@ def read_each(
             parts.append(no_edges(file.name, problem.columns))
             continue
         except EdgeListError as error:
-            if error.row is None:
+            if error.row is None:  # the error is about no single row
                 raise
-            # the row over all files
+            # ``error.row`` counts within this file, and the new one over all files.
             raise EdgeListError(error.message, rows_before + error.row, error.column) from None
         rows_before += part.n_rows
         parts.append(part)
@@ -391,13 +398,13 @@ def _concatenate(
     have rows, also if a filter leaves none of them.
     """
     rows = tuple(entry for part in parts for entry in part.rows)
-    if not parts_with_rows:
+    if not parts_with_rows:  # no file has an edge, so the first one stands for all
         return replace(parts[0], rows=rows)
     from .columns import cast_exactly, type_for_all
 
-    # The columns, of the files of which a filter leaves rows.
+    # Columns are joined of those files alone of which a filter leaves rows: the types of the others
+    # need not fit. If no file has a row left, the first one stands for all.
     columns = {}
-    # The first stands for all if no row is left.
     selected = [part for part in parts_with_rows if part.table.num_rows] or parts_with_rows[:1]
     for role in selected[0].columns.roles:
         pieces = [part.table[role] for part in selected]
@@ -415,7 +422,8 @@ def _concatenate(
                 chunks += cast_exactly(piece.chunks, kind, place, options.new_chunks())
         columns[role] = pyarrow.chunked_array(chunks, kind)
 
-    # The rows that a filter leaves are numbered through all files.
+    # The rows that a filter leaves are numbered through all files. A filter or a column of
+    # directions is of all files or of none, so the first part tells which of both there is.
     rows_before = np.cumsum([0, *(part.n_rows for part in parts_with_rows)])
     row_numbers = None
     if selected[0].row_numbers is not None:

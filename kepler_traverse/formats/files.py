@@ -357,7 +357,7 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
         listing = objects_below(url)
 
     # The URL names the object, or a folder above it: the outermost one that fits. Folders end at
-    # the slashes behind the part without a pattern.
+    # the slashes behind ``begin``, or at the last character of ``begin`` if that is a slash.
     objects = []
     for stored in listing:
         slashes = [
@@ -438,7 +438,7 @@ def _named_file(filesystem: Any, path: str, finder: LogFinder) -> DataFile:
     its table.
     """
     file = _data_file(filesystem, path)
-    if path.endswith(METADATA) and file.is_local:
+    if path.endswith(METADATA) and file.is_local:  # METADATA is ".metadata.json"
         return replace(file, table="iceberg")
     finder.refuse_inside(path, str(file))
     return file
@@ -465,6 +465,7 @@ def _files_in_folder(
         folder = _data_file(filesystem, root)
         if not folder.is_local:
             raise unread_error(path, form, " from this file system")
+        # The table itself has all its columns, so ``key=value`` folders above it add none.
         return [replace(folder, table=form.name, partitions=())]
 
     files = []

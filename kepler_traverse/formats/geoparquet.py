@@ -100,7 +100,9 @@ def write_geoparquet(
     if not hulls and GEOMETRY in table.column_names:
         raise InputError(f"frame has a column {GEOMETRY!r} already; rename it")
 
-    # A table with the geometries: hulls, lines of paths, or points of vertices and lines of edges.
+    # A table with the geometries: hulls; lines of paths, of a frame with a row per vertex of each
+    # path, its position there, and the pair or target of the path; or points of vertices and lines
+    # of edges.
     if hulls:
         arguments.real("ratio", ratio)
         if not 0 <= ratio <= 1:
@@ -154,6 +156,7 @@ def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
         raise InputError(
             f"vertices must be a data frame or a pyarrow table, not {arguments.describe(vertices)}"
         )
+    # ``columns`` are the others by name. ``are_of_index``: whether the ids are the table's index.
     ids, columns, are_of_index = ids_and_columns
     if ids is None:
         raise no_ids("vertices")
@@ -235,8 +238,9 @@ def find_rows(vertices: Any, known: Any, owner: str) -> Any:
         return pyarrow.nulls(len(ids), pyarrow.int32())
     if kinds.is_integer(ids.type) != kinds.is_integer(known.type):
         return pyarrow.nulls(len(ids), pyarrow.int32())
+    # ``index_in`` takes ids of one type. All strings are large strings, so these are integers.
     if ids.type != known.type:
-        ids = _integers_in_type(ids.to_numpy(), known.type)  # ``index_in`` takes ids of one type
+        ids = _integers_in_type(ids.to_numpy(), known.type)
     return compute.index_in(ids, value_set=known)
 
 
@@ -343,7 +347,8 @@ def make_shapes(table: Any, coordinates: Coordinates) -> tuple[Any, list[str]]:
     if is_of_edges:
         shapes["points"] = 2
 
-    # A binary column over the bytes of the shapes, which are all of one size.
+    # A binary column over the bytes of the shapes, which are all of one size. It has one chunk at
+    # least: without one, pyarrow would not know its type.
     chunks = []
     for begin in range(0, max(1, len(points)), _CHUNK):
         chunk = shapes[begin : begin + _CHUNK]

@@ -418,7 +418,7 @@ def _vertices_of_zones(path: Path) -> dict[Any, Any]:
     vertex: dict[Any, Any] = {}
     nodes = _nodes(path, table, "node_id")[0].tolist()
     for zone, node in zip(table["zone_id"].to_pylist(), nodes, strict=True):
-        if zone is None:
+        if zone is None:  # a node without a zone, at which no trip begins or ends
             continue
         if zone in vertex:
             raise InputError(

@@ -45,13 +45,14 @@ def holds_names(
         and ends & set(first)
     ):
         return True
+    # Pairs of known names of ends. Those of one letter, such as u and v, may as well be vertices.
     pairs = [pair for pair in end_pairs([*first, *others]) if set(pair) & set(first)]
     if any(len(start) > 1 for start, _ in pairs):
         return True
 
     # Else what stands below decides: a word over numbers is a name.
     is_word_over_numbers = has_words_over_numbers(rows)
-    if pairs:  # "u,v" and "i,j" are two vertices as well
+    if pairs:  # of names of one letter
         return True if is_word_over_numbers else None
     if any(map(is_number, first[:2])) or could_be_numbered(first):
         could_be_names = _could_name_columns(rows, in_snap, below_comments)

@@ -90,6 +90,7 @@ class IdFile:
         two ways. InputError if a value is no id, is not of the type of the graph's ids, or it is
         not sure which id it is; the message names file and line or row.
         """
+        # Integers where integers are wanted. An empty array goes on to the error for no ids.
         if isinstance(self.values, np.ndarray) and self.values.size and not strings:
             return self.values
         values = self.values
@@ -309,7 +310,7 @@ def columns_of_vertices(
 
 
 def _is_parquet(local: str) -> bool:
-    """Whether a file of this host begins as Parquet does."""
+    """Return whether a file of this host begins as Parquet does."""
     with open_regular(local, follow=True) as file:
         return bool(file.read(4) == b"PAR1")
 

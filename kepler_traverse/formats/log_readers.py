@@ -72,6 +72,7 @@ def _current_metadata(file: DataFile) -> str:
     if file.path.endswith(METADATA):
         return file.path
     folder = LocalFolder(file.path)
+    # The folder of the metadata within that of the table, and the names of its files, sorted.
     below, names = metadata_in(folder)
     if folder.has(f"{below}/{_HINT}"):
         # The hint is the name of the file, with its ending or without, or a number of a version.
@@ -116,9 +117,9 @@ def _reading_table(file: DataFile, name: str, package: str) -> Iterator[None]:
     except (InputError, MemoryError):
         raise
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != package:
+        if (error.name or "").partition(".")[0] != package:  # a package that this one needs
             raise
-        raise unread_error(str(file), form) from None
+        raise unread_error(str(file), form) from None  # which says how to install the package
     except Exception as error:  # of the package that reads the table
         problem = f"{type(error).__name__}: {one_line(error)}"
         raise EdgeListError(

@@ -247,6 +247,7 @@ def _read_rows(
     columns = EdgeColumns(
         src=names[0], dst=names[1], weight=weight, unused=unused, unused_numbers=unused
     )
+    # ``found`` False: the type counts as declared, so that integers such as 01 are taken.
     layout = TextLayout(names=names, columns=columns, id_type=id_type, found=False, numbered=True)
     with file.open_stream() as source:
         edges = read_lines(file, io.BufferedReader(lines(file, source, comment)), layout)

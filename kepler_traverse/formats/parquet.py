@@ -48,6 +48,7 @@ def rows_in(file: DataFile) -> tuple[int, bool]:
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
         metadata = pyarrow.parquet.read_metadata(source)
+        # Text, and other bytes of any length, are of the physical type BYTE_ARRAY.
         types = {metadata.schema.column(i).physical_type for i in range(metadata.num_columns)}
         return metadata.num_rows, "BYTE_ARRAY" in types
 
@@ -91,7 +92,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             source,
             columns=names,
             page_checksum_verification=True,
-            pre_buffer=not file.is_local,
+            pre_buffer=not file.is_local,  # few large reads, which pay where each one takes long
             partitioning=None,  # a folder named src=1 would give the column src
         )
         return check_edges(table, options, file, columns)
@@ -138,7 +139,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
             return None
         if heads:
             head.columns.agree_with(heads[0].columns, file, files[0])
-        # The values of such a column are in the names of folders, not in the file.
+        # The values of a column of a partition are in the names of folders, not in the file.
         if set(head.columns.roles.values()) & set(file.partition_names):
             return None
         heads.append(head)
@@ -203,8 +204,9 @@ def _join_frames(cudf: Any, groups: list[list[DataFile]], names: list[str]) -> A
 
 
 def _are_plain_numbers(types_of_files: list[dict[str, Any]], options: ReadOptions) -> bool:
-    """Return whether all files hold ids of the integer type that is asked for, and weights that are
-    numbers, and whether joining the files loses nothing.
+    """Return whether cuDF may read the files: whether their ids are of the integer type that is
+    asked for, their weights integers, float32 or float64, and each column of one type in all files,
+    or of integer types that one integer type holds.
 
     ``types_of_files`` has for each file the types of Arrow of its columns, by role.
     """
@@ -217,7 +219,8 @@ def _are_plain_numbers(types_of_files: list[dict[str, Any]], options: ReadOption
                 or (role == "weight" and kind in (pyarrow.float32(), pyarrow.float64()))
             ):
                 return False
-    # Integers that would meet as floats go to the host reader, which looks at the values.
+    # Types that differ and that NumPy joins as floats go to the host reader, which looks whether a
+    # float holds each integer. So do float32 beside float64, although joining them loses nothing.
     for role in types_of_files[0]:
         dtypes = {types[role].to_pandas_dtype() for types in types_of_files}
         if len(dtypes) > 1 and np.result_type(*dtypes).kind not in "iu":

@@ -132,6 +132,7 @@ def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[
     leaves: list[_Leaf] = []  # the columns of the schema, in its order
     for number, kind in reader.fields():
         if number == fields.FILE_SCHEMA:
+            # The first element is the root of the tree. Without one, ``{}`` raises KeyError.
             elements = iter(reader.value(kind).values)
             leaves = list(_leaves(next(elements, {}), elements, ""))
         elif number == fields.FILE_GROUPS:
@@ -155,6 +156,7 @@ def _columns(reader: Reader, leaves: list[_Leaf], are_read: list[bool]) -> Itera
             for struct_type in reader.structs():
                 _require(n_columns < len(leaves), "a row group has more columns than the schema")
                 if are_read[n_columns]:
+                    # A field of a struct is its type and its value.
                     column = reader.value(struct_type)
                     _, metadata = column[fields.ENTRY_METADATA]
                     yield _chunk(metadata, leaves[n_columns])

@@ -108,6 +108,8 @@ def require_parquet(
             if not whole:
                 needed = 0
             for chunk in group:
+                # The values take their widths in memory, and the pages of the column may unpack to
+                # more than that.
                 needed += chunk.n_values * _WIDTHS[chunk.type]
                 require_memory(file, max(needed, chunk.n_bytes), limit)
                 if chunk.type == "BYTE_ARRAY":
@@ -158,6 +160,7 @@ def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
     longest = 0  # of the texts that stand for more bytes than they have in the pages
     if chunk.is_delta:
         longest = unpacked  # a text may be long by the beginning that it shares with the one before
+        # as many rows at a time as take a quarter of the limit if all texts are the longest
         n_rows = max(1, min(n_rows, limit // (4 * max(longest, 1))))
     elif chunk.has_dictionary:  # which comes with the first value
         first = next(parquet.iter_batches(1, row_groups=[group], columns=[chunk.name]), None)
@@ -166,9 +169,10 @@ def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
         texts = first.column(0)
         if kinds.is_dictionary(texts.type):
             longest = int(_lengths(texts.dictionary).max(initial=0))
-        else:
+        else:  # read without its dictionary, which may be a single text of all bytes
             longest = unpacked
     bound = unpacked + chunk.n_values * longest
+    # Without ``longest`` each text has all its bytes in the pages, so the bound is not too high.
     if bound <= limit or not longest:
         return bound
 

@@ -47,6 +47,7 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
     """
     # Whether comments stand above the rows, and the first rows without comments.
     with file.open_stream() as source:
+        # 4 bytes: a byte order mark has 3, and the sign of a comment 1
         below_comments = source.read(4).removeprefix(codecs.BOM_UTF8)[:1] in (b"#", b"%")
     with file.open_stream() as source:
         lines = first_lines(file, _open_rows(file, source), SAMPLE_LINES)
@@ -79,10 +80,14 @@ def _has_header(
     header = holds_names(
         rows, options, file.partition_names, in_snap=True, below_comments=below_comments
     )
+    # The first line looks like names, which SNAP text does not have and no option announces. So the
+    # user must say what it is.
     if options.header == "auto" and options.src_column is None and header:
         raise header_doubt(
             file, " ".join(rows[0]), "looks like a header, which SNAP text has as a comment"
         )
+    # Where it could be either, two words over other words are an edge of vertices with names.
+    # Numbers, and words over numbers, stay in doubt.
     is_word = not any(map(is_number, rows[0][:2]))
     if header is None and (has_words_over_numbers(rows) or not is_word):
         raise header_doubt(file, " ".join(rows[0]))

@@ -76,7 +76,7 @@ def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect:
     for file in files:
         with contextlib.suppress(NoRowsError, HeaderDoubtError), _reading_text(file, kind):
             return detect(file, options, "auto").id_type
-    return "int64"
+    return "int64"  # no file tells
 
 
 @contextlib.contextmanager
@@ -86,6 +86,7 @@ def _reading_text(file: DataFile, kind: str) -> Iterator[None]:
 
     A file without a byte is a text without rows: NoRowsError, since other files may have rows.
     """
+    # A compressed file of 0 bytes is damaged, as compressing nothing gives some bytes.
     with reading(file, kind, allow_empty=not file.compression):
         if file.filesystem.size(file.path) == 0:
             raise no_rows(file, problem="the file is empty (0 bytes)")
@@ -226,9 +227,9 @@ def _make_converter(where: Where, layout: TextLayout, options: ReadOptions) -> I
     if where.role in WEIGHTS:
         return WeightText(where, options.new_chunks, options.closes)
     form = IdForm(
-        plain=layout.found,
+        plain=layout.found,  # of a type that no option declares, only plain integers are sure
         trim=layout.trim,
-        blanks=not layout.quotes,
+        blanks=not layout.quotes,  # text without quotes is that in which blanks are the delimiter
         numbered=layout.numbered,
     )
     return IdText(where, layout.id_type, form, options.new_chunks())
@@ -344,6 +345,7 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
     extents = [compute.min_max(end.slice(1)).as_py() for end in ends]
     low = min(extent["min"] for extent in extents)
     high = max(extent["max"] for extent in extents)
+    # From 0 on the largest vertex is n - 1, from 1 on it is n.
     if low >= 0 and high < n + min(low, 1):
         raise HeaderDoubtError(
             f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} "
@@ -463,7 +465,8 @@ class CleanedLines(io.RawIOBase):
             block = self._source.read(BLOCK_BYTES)
             if self._is_start:
                 _refuse_other_encodings(self._file, block)
-                # So that a mark before a comment does not make an edge of it.
+                # Without the byte order mark, which would make an edge of a comment behind it. If
+                # the block was nothing but the mark, the next one follows: b"" would be the end.
                 block = block.removeprefix(codecs.BOM_UTF8) or self._source.read(BLOCK_BYTES)
                 self._is_start = False
             if not block and not self._rest:
@@ -472,6 +475,8 @@ class CleanedLines(io.RawIOBase):
             # Whole lines: up to the last end of a line in the block, or to the end of the text.
             if block:
                 end = block.rfind(b"\n") + 1
+                # The whole lines of a block are BLOCK_BYTES at most. Beyond both bounds together,
+                # ``_rest`` is longer than a line may be, and it is the beginning of one line.
                 if len(self._rest) + (end or len(block)) > MAX_LINE_LENGTH + BLOCK_BYTES:
                     raise line_too_long(self._file)
                 if not end:

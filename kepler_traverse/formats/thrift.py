@@ -32,7 +32,8 @@ class Reader:
     """Reads values one after another from bytes, from position ``at`` on.
 
     All methods raise IndexError where the bytes end within a value, and ValueError for a type that
-    Parquet footers do not use.
+    Parquet footers do not use. Only a text that is cut short is returned as it is: reading on, if
+    only to the end of its struct, then raises IndexError.
     """
 
     def __init__(self, data: bytes, at: int = 0):
@@ -97,7 +98,7 @@ class Reader:
             return self._zigzag()
         if kind == BINARY:
             size = self._varint()
-            self.at += size
+            self.at += size  # behind the end of the bytes if the text is cut short
             return self._data[self.at - size : self.at]
         if kind == STRUCT:
             return self.struct()
@@ -154,7 +155,7 @@ def _skip(data: bytes, at: int, kind: int) -> int:
             at += 1
             if head < 16:  # the number of the field stands by itself
                 at = _skip(data, at, I16)
-            if head & 15 > FALSE:  # a boolean has no value but its type
+            if head & 15 > FALSE:  # TRUE is 1 and FALSE 2: a boolean has no value but its type
                 at = _skip(data, at, head & 15)
         return at + 1
     reader = Reader(data, at)

@@ -56,9 +56,14 @@ class LinkTable(NamedTuple):
 
 
 def read_tntp(files: list[DataFile], options: ReadOptions) -> EdgeList:
-    """Return the links of networks as an edge list, whose columns are called ``LINK_COLUMNS``."""
+    """Return the links of networks as an edge list: src, dst, and the weight if one is read.
+
+    These are three of the ten columns ``LINK_COLUMNS``: init_node, term_node and length, unless the
+    options name others.
+    """
     edges = read_texts(files, options, "TNTP", _detect_layout, _open_rows)
-    # The largest first vertex of all files, below which no path of one of them leads through.
+    # Each file states the first vertex that paths may lead through. The files are one network with
+    # the same vertices, so a vertex that one file closes is closed in all: the largest counts.
     first_through = []
     for file in files:
         header, _ = _parse_header(file, _read_text(file))
@@ -83,8 +88,8 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
         names=LINK_COLUMNS,
         columns=columns,
         id_type="int64" if id_type == "auto" else id_type,
-        found=options.id_type == "auto",
-        numbered=True,
+        found=options.id_type == "auto",  # whether no option declares the type of the ids
+        numbered=True,  # the format numbers its vertices, so that all ids are integers
     )
 
 
@@ -99,8 +104,8 @@ class _LinkRows(CleanedLines):
     def _clean(self, lines: bytes) -> bytes:
         """Return the rows of whole lines, of those below the header, without comments.
 
-        EdgeListError for a line before the end of the header that is neither a comment nor of it,
-        and for a row with another number of values.
+        EdgeListError for a line above the end of the header that is neither a comment nor a line of
+        the header, and for a row that has not a value per column of ``LINK_COLUMNS``.
         """
         rows = []
         if not self._line:
@@ -132,6 +137,7 @@ def _check_order(file: DataFile, line: int, text: str) -> None:
     """Raise EdgeListError for a comment that names all columns, in another order than that of the
     format. ``line`` is its number, counted from 1, and ``text`` the comment.
     """
+    # without blanks and signs, so that "Free Flow Time" is "freeflowtime"
     letters = "".join(filter(str.isalpha, text.lower()))
     places = [letters.find(name) for name in _HEADINGS]
     if min(places) >= 0 and places != sorted(places):
@@ -368,7 +374,8 @@ def _check_total(file: DataFile, total: float | None, volume: np.ndarray) -> Non
     """
     if total is None:
         return
-    # Both are rounded: a thousandth may be missing.
+    # The volumes and the total are rounded, so they may differ by a thousandth of the total, or by
+    # a thousandth of a trip if the total is below 1.
     if abs(volume.sum() - total) > 1e-3 * max(total, 1.0):
         raise EdgeListError(
             f"{file}: the volumes add up to {volume.sum():.1f}, and the header says {total:.1f}; "

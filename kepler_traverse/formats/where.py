@@ -589,7 +589,7 @@ def _count_units(value: Any, column: Any, kind: str, name: str) -> Fraction:
     ``value`` is a text, or a number of seconds. ``kind`` says what the column holds: "times of day"
     or "durations". _WrongColumnError, which calls the column ``name``, for a text that is none.
     """
-    per = _UNITS[getattr(column.type, "unit", "ns")]
+    per = _UNITS[getattr(column.type, "unit", "ns")]  # per second; intervals have no unit
     if not isinstance(value, str):
         return Fraction(value) * per
     # A time of day has no sign and no days, and a duration has seconds.

@@ -247,8 +247,8 @@ class Derived:
         return self._graph.to("cpu")
 
     def sums_in(self, dtype: str) -> Any:
-        """Return the graph with its weights in the type ``dtype``, in which a search sums them. It
-        is kept.
+        """Return the graph with its weights in the type ``dtype``: itself if they are of this type,
+        else a copy, which is kept. A search of the copy sums weights in ``dtype``.
 
         ``dtype`` is "float32", "float64" or "int64", and must represent each weight exactly.
         """
@@ -258,7 +258,9 @@ class Derived:
             return graph
         if name not in self.cache:
             copy = self._copy(_FACTS, weights=graph.weights.astype(name))
-            # kept before its reverse is made: the reverse of that may be this graph
+            # The copy is kept before the reverse is converted. The reverse may have this graph as
+            # its own reverse, and then asks this graph for the same copy. If the copy were not
+            # there yet, the two calls would call each other without an end.
             self.cache[name] = copy
             if graph.directed and "reverse" in self.cache:
                 copy.derived.cache["reverse"] = self.cache["reverse"].derived.sums_in(name)

@@ -83,6 +83,8 @@ def graph_from_arrays(
     del with_ids
     backend = _choose_backend(src, scratch)
     dtype = index_dtype(_max_vertices([src, dst, *additional]))
+    # ``ids`` are the distinct ids, ascending, and the columns become positions in them. Additional
+    # vertices have done their part by being among the ids.
     ids, (src, dst, *_) = backend.renumber([src, dst, *additional], dtype)
     return graph_from_numbers(
         src, dst, **weights, ids=ids, all_are_ends=vertices is None, scratch=scratch, **rules
@@ -131,7 +133,8 @@ def graph_from_numbers(
 
     # The largest component is found in a graph of all edges, whose vertices are then chosen.
     if largest_component:
-        # On the CPU, where components are found.
+        # On the CPU, where components are found. Closed vertices are split only in the graph of the
+        # component, below.
         whole = graph_from_numbers(
             src,
             dst,
@@ -168,7 +171,7 @@ def graph_from_numbers(
     if reverse_weight is not None:
         reverse_weight = weight[src.size :]
         weight = weight[: src.size]
-    elif weight is not None:
+    elif weight is not None:  # with two weights per row, one below 0 has closed its direction
         negative_loops = _find_negative_loops(src, dst, weight, are_integers)
 
     # Closed vertices get a second number.
@@ -189,6 +192,7 @@ def graph_from_numbers(
         if reverse_weight is not None:
             reverse_weight = reverse_weight[two_way_rows]
     rows = _Rows(src, dst, weight, two_way_rows, reverse_weight, selection, split)
+    # With the last argument, each edge is also stored from dst to src.
     edges = _Edges(*backend.assemble(*rows.edges(), len(ids), not directed))
     edge_rows = edges_of_rows = None
     if edge_ids:
@@ -214,6 +218,7 @@ def graph_from_numbers(
             negative_zeros=negative_zeros,
             isolated_vertices=isolated_vertices,
             weight_source=weight_source,
+            # the argument; readers of tables and files put the column's own name in its place
             reverse_weight_column="" if reverse_weight is None else "reverse_weight",
             closed_directions=closed_directions,
             limited_by=limited_by,
@@ -275,6 +280,7 @@ class _InputRows(NamedTuple):
         """
         if self.reverse_weight is None:
             return self, 0
+        # The rows that are open in some direction, with their directions and weights.
         costs = open_costs(self.weight, self.reverse_weight)
         selection = self.selection.take(to_host(costs.rows))
         open_rows = self._replace(
@@ -335,13 +341,14 @@ class _Rows(NamedTuple):
                 weight = self.weight[self.back]
             parts.append((*self.ends_back(), weight))
         if self.split is not None:
-            # The edge from a closed vertex to itself costs nothing.
+            # The edge from a closed vertex to itself costs nothing. There are weights, as graphs
+            # without them have no closed vertices.
             first, last = map(xp.asarray, self.split.numbers)
             parts.append((first, last, xp.zeros_like(self.weight, shape=first.size)))
         if len(parts) == 1:
             return parts[0]
         src, dst, weights = zip(*parts, strict=True)
-        kind = src[0].dtype
+        kind = src[0].dtype  # may be int32, where the int64 of ``split.numbers`` would widen all
         return (
             xp.concatenate(src).astype(kind, copy=False),
             xp.concatenate(dst).astype(kind, copy=False),
@@ -418,7 +425,8 @@ def _relate_rows(
     if get_device(rows.src) == "cuda":
         backend = edge_rows_on_gpu
 
-    # Which edge each row became, and of the rows of an edge the one that counts.
+    # Which edge each row became, and of the rows of an edge the one that counts: the first that has
+    # the weight of the stored edge.
     row_edges = _find_edges_of_rows(rows, edges, n_vertices, directed, backend)
     index = index_dtype(rows.selection.total)
     if rows.reverse_weight is None:
@@ -432,6 +440,7 @@ def _relate_rows(
     # NO_ROW, which is -1, too, takes as the last element.
     if row_numbers is not None:
         edge_rows = xp.asarray(np.append(row_numbers, -1).astype(edge_rows.dtype))[edge_rows]
+    # ``find_ties``: positions of the edges from closed vertices to themselves, which no row is.
     if rows.split is not None:
         edge_rows[find_ties(rows.split.numbers, edges.offsets, edges.targets)] = NO_ROW
 
@@ -700,7 +709,8 @@ def _convert_integers(weight: Any, weight_type: str, scratch: Scratch | None) ->
     largest = max(high, -low)  # absolute value
     held_by = float_that_holds(low, high)  # None if no float type holds all
 
-    # An error says which bound the largest weight passes.
+    # An error says which bound the largest weight passes. MAX_INTEGER is 2^63 - 1, which as a
+    # distance means "unreached", so no weight may be as large.
     beyond = "2^63 - 2, the largest distance"
     if weight_type != "auto":
         beyond = "2^53, up to which float64 holds integers"
@@ -740,7 +750,7 @@ def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> t
     if weight.dtype.kind != "f":
         raise EdgeListError(f"weights must be numbers, not {weight.dtype}", column="weight")
     if weight_type == "auto":
-        kind = np.result_type(weight.dtype, np.float32)
+        kind = np.result_type(weight.dtype, np.float32)  # float32 for float16, else as it is
     else:
         kind = np.dtype(weight_type)
     if kind.itemsize > 8:
@@ -764,7 +774,7 @@ def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> t
     else:
         n_wrong, row = _count_where(lambda part: ~np.isfinite(part), cast)
         bits = cast.view(f"i{cast.itemsize}")
-        bits_of_negative_zero = np.iinfo(bits.dtype).min
+        bits_of_negative_zero = np.iinfo(bits.dtype).min  # the sign alone is set
         negative_zeros, _ = _count_where(lambda part: part == bits_of_negative_zero, bits)
     if n_wrong:
         if bool(xp.isnan(weight[row])):

@@ -64,7 +64,8 @@ def in_one_type(weight: Any, reverse_weight: Any) -> list[Any]:
         if column.dtype.kind not in "iuf":
             raise EdgeListError(f"{role} must hold numbers, not {column.dtype}", column=role)
         values = column.astype(kind, copy=False)
-        may_round = column.dtype.kind != kind.kind  # integers that become floats
+        # Integers that become floats may be rounded. Unsigned ones that become signed fit anyway.
+        may_round = column.dtype.kind != kind.kind
         if may_round and not bool((values.astype(column.dtype) == column).all()):
             raise EdgeListError(
                 f"{role} holds integers that {kind} does not hold exactly; give both weights as "

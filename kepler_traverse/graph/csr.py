@@ -67,7 +67,7 @@ class BuildReport:
     reverse_weight_column : str
         The column of the weights from dst to src, ``""`` without one.
     closed_directions : int
-        Directions of records that a weight of that column, or of the other one, closes.
+        With two weights per record, how many directions their weights close: up to two per record.
     where : str
         The filter of rows, ``""`` without one.
     limited_by : str
@@ -227,7 +227,9 @@ class Graph:
     _cache: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self, known_fingerprint: str | None) -> None:
-        """Check types and shapes, as the arrays may come from a caller; their values are not read."""
+        """Check types and shapes, as the arrays may come from a caller. Of values only those of
+        ``closed`` are read.
+        """
         # The report and the number of vertices come first: other checks need them.
         arguments.instance("report", self.report, BuildReport, "leave it out")
         self._check_rows_of_edges()
@@ -444,7 +446,8 @@ class Graph:
         if "fingerprint" in self._cache:
             return str(self._cache["fingerprint"])
 
-        # What results depend on beside the arrays. What a graph lacks is not hashed.
+        # What results depend on beside the arrays; ``kind`` is the type of the ids, such as "int64".
+        # What a graph lacks is not hashed.
         digest = hashlib.sha256(
             f"{self.n_vertices} {self.n_edges} {self.directed} {self._vertex_ids.kind}".encode()
         )
@@ -548,6 +551,7 @@ class Graph:
             return self
 
         # Offsets and ids go to the device. The arrays of edges may stay in host memory.
+        # ``host_view`` returns an array of NumPy: a view of pinned memory, or a copy of GPU memory.
         if device == "cuda":
             cuda.require()
             move = _to_gpu

@@ -316,6 +316,7 @@ class Derived:
         name = f"canonical paths of {metric}"
         with _CONTRACTING:
             if build and name not in self.cache:
+                # None is kept, too, so that what does not pay is not tried again.
                 self.cache[name] = build_canonical(self._graph, hierarchy, metric)
             return self.cache.get(name)
 
@@ -354,6 +355,7 @@ class Derived:
                     hierarchy, labels = build_pruned(self._graph.to("cpu"), metric)
                     self.keep_hierarchy(hierarchy, metric)
                 else:
+                    # The last argument is how many pairs of vertex and hub get memory at first.
                     labels = build_labels(hierarchy, metric, estimate.rows_per_direction)
             self.keep_labels(labels, metric)
             return labels
@@ -401,7 +403,8 @@ class Derived:
         graph itself keeps them.
         """
         copy = self._copy(("fingerprint", *_FACTS))
-        # The reverse is a copy, too: from its hierarchies the graph would take those of its own.
+        # The reverse is copied without hierarchies, too. Else ``known_hierarchy`` of the copy would
+        # turn around the hierarchies of its reverse.
         if "reverse" in self.cache:
             copy.derived.cache["reverse"] = self.cache["reverse"].derived._copy(_FACTS)
         return copy

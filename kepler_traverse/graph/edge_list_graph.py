@@ -122,7 +122,7 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
         if edges.directions is None:
             directions = None
         else:
-            directions = settle_letters(edges.directions)
+            directions = settle_letters(edges.directions)  # codes of B, F and T become directions
         selection = RowSelection(
             total=edges.n_rows, row_numbers=edges.row_numbers, directions=directions
         )
@@ -345,7 +345,8 @@ def _from_strings(
     ids = compute.unique(pyarrow.chunked_array([*distinct, pyarrow.array(additional, text)], text))
     ids = ids.take(compute.sort_indices(ids))
     scratch: Scratch | None = building["scratch"]
-    # The ids stay in memory, beside a hash table of them, also where the edges are in files.
+    # The ids stay in memory, also where the edges are in files. An estimate: their bytes three
+    # times, with the copies that sorting and casting make, and 32 bytes per id in a hash table.
     if scratch is not None:
         scratch.require(3 * ids.nbytes + 32 * len(ids), "the ids of the vertices")
     if ids.nbytes <= np.iinfo(np.int32).max:
@@ -357,7 +358,8 @@ def _from_strings(
     for role in ENDS:
         column = columns.pop(role)
         known = ids.cast(text)
-        # Each call makes a hash table of the ids; a quarter of the memory holds what it returns.
+        # Each call makes a hash table of the ids, so there are few calls. What one returns has 4
+        # bytes per row, so that ``memory // 16`` rows take a quarter of the memory.
         if scratch is None:
             n_rows = max(1, len(column))
         else:
@@ -388,6 +390,7 @@ def _locate_error(error: EdgeListError, edges: EdgeList) -> EdgeListError:
         else:
             files = f"{edges.rows[0][0]} and {len(edges.rows) - 1} more"
         return EdgeListError(
+            # not twice, where the message names the files already
             error.message if files in error.message else f"{files}: {error.message}",
             None,
             error.column,

@@ -184,7 +184,8 @@ def graph_from_edges(
     if weighted is not None:
         weighted = arguments.flag("weighted", weighted)
 
-    # A tuple of columns means the same as the columns.
+    # An iterator or a set of edges becomes a list of them. A tuple of columns means the same as the
+    # columns.
     named = {"src": src, "dst": dst, "weight": weight, "reverse_weight": reverse_weight}
     if len(edges) == 1:
         edges = (tables.as_rows(edges[0]),)
@@ -315,7 +316,8 @@ def _from_columns(
     }
     directions = _row_directions(oneway, columns["src"])
 
-    # Strings, which Arrow holds, are numbered as those of a file.
+    # Strings, which Arrow holds, are numbered as those of a file. Errors of the readers call their
+    # options by the arguments of ``graph_from_edges``.
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), system_memory_pool():
             options = ReadOptions(reverse_weight_column="reverse_weight" if closes else None)
@@ -353,6 +355,7 @@ def _in_one_order(columns: dict[str, Any], oneway: Any) -> tuple[dict[str, Any],
     that are None stay so.
     """
     src, dst, index = ends_in_order(("src", "dst"), (columns["src"], columns["dst"]))
+    # The other columns follow the order of these two; the name is for errors.
     partner = Partner("src and dst", index)
     weights = {role: in_order(role, columns[role], partner) for role in WEIGHTS}
     return (
@@ -408,7 +411,8 @@ def _from_table(
         if value is not None:
             arguments.text(name, value, "the name of a column of the table")
 
-    # The edges are the only element of a list, so that building can free them early.
+    # The edges are the only element of a list, so that building can free them early. Errors of the
+    # readers call their options by the arguments of ``graph_from_edges``.
     with options_spelled(_argument_text), system_memory_pool():
         options = ReadOptions(
             src_column=names["src"],

@@ -286,6 +286,7 @@ class VertexIds:
         else:
             bare = unknown.strip()
             spellings = {unknown, bare, bare.lower(), bare.upper(), bare.title(), bare.capitalize()}
+            # half a window, so that all windows together have _COMPARED_NAMES names
             width = _COMPARED_NAMES // (2 * len(spellings))
             names = []
             for name in spellings:
@@ -365,7 +366,9 @@ class VertexIds:
         return np.array([find(name) for name in requested], np.int64)
 
     def _place_of_name(self, name: str) -> int:
-        """Return where a name is among the ids, or would be, by their UTF-8 bytes."""
+        """Return where a name is among the ids, or would be, by their UTF-8 bytes. A character that
+        UTF-8 cannot encode counts as "?".
+        """
         return bisect.bisect_left(
             self.array, name.encode(errors="replace"), key=lambda scalar: scalar.as_py().encode()
         )

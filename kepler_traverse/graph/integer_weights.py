@@ -116,6 +116,7 @@ def describe_rounding(graph: Graph) -> str:
     and by how much at most.
     """
     unit = suggest_unit(graph)
+    # Between two multiples a weight is half a unit from the nearest, at most.
     return (
         f"unit={unit:g} rounds them by at most {unit / 2:g} each: integer_weights(graph, {unit:g})"
     )

@@ -131,6 +131,7 @@ def with_weights(
         changed_graph.derived.take_topology(graph)
     else:
         changed_graph = _without_closed(changed_graph, edge_weights)
+    # The caller has chosen a graph whose BFS uses the reverse, so the copy gets a reverse, too.
     if graph.may_pull:
         changed_graph = changed_graph.derived.with_reverse()
     return changed_graph
@@ -299,7 +300,7 @@ def _slots_of_rows(graph: Graph) -> list[Array]:
     # Sorted by row, the edges of a row are neighbors: one, or two.
     rows: Any = graph.edge_rows
     xp = namespace(rows)
-    kind = index_dtype(max(graph.n_edges, graph.n_vertices) + 1)
+    kind = index_dtype(max(graph.n_edges, graph.n_vertices) + 1)  # for -1 - n_vertices: no edge
     edges = xp.argsort(rows, kind="stable")
     rows = rows[edges]
     is_known = rows >= 0
@@ -343,6 +344,7 @@ def _weights_of_slots(
         xp.where(is_used, column, column.dtype.type(0))
         for is_used, column in zip(used, columns, strict=True)
     ]
+    # Errors name a row by it. Two columns stand one after the other, so that each row occurs twice.
     selection = RowSelection(total=graph.report.rows)
     if len(columns) == 1:
         return checked_weights(columns[0], weight_type, selection)
@@ -410,9 +412,11 @@ def _weights_of_edges(
             _refuse_two_weights(graph, xp.where(is_open, weight.astype(np.float64), np.inf))
         # 0 for those of closed edges, which the check of weights would refuse.
         weight = xp.where(is_open, weight, weight.dtype.type(0))
+    # Weights that have the right type already are returned without a copy. A graph shares no memory
+    # with what its maker may change.
     weights, negative_zeros, integers = checked_weights(weight, weight_type)
     if weights is weight:
-        weights = weight.copy()  # a graph shares no memory with what its maker may change
+        weights = weight.copy()
     if not graph.directed:
         _refuse_two_weights(graph, weights)
     return _EdgeWeights(weights, graph.edge_rows, negative_zeros, integers, {}, is_open)

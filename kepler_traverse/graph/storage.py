@@ -139,7 +139,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
     }
     (partial / META).write_bytes(sealed(meta))
 
-    # The fingerprint ties them to this graph.
+    # Hierarchies and labels, in a folder per metric. The fingerprint ties them to this graph.
     for metric in FOLDERS:
         hierarchy = graph.derived.known_hierarchy(metric)
         if hierarchy is not None:
@@ -147,7 +147,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         labels = graph.derived.known_labels(metric)
         if labels is not None:
             save_labels(labels, partial, graph.fingerprint)
-    deny_others(partial)
+    deny_others(partial)  # ``load_graph`` refuses files that other users could have written
 
 
 def load_graph(
@@ -232,7 +232,8 @@ def load_graph(
         if graph.integer_weights and graph.derived.heaviest > MAX_INTEGER:
             raise ValueError("an integer weight is beyond int64")
 
-        # Loading compares the fingerprint of each with that of the graph.
+        # Hierarchies and labels. Loading one compares the fingerprint in its metadata with that of
+        # the graph.
         for metric in FOLDERS:
             if has_hierarchy(folder, metric):
                 hierarchy = load_hierarchy(folder, graph.n_vertices, graph.fingerprint, metric)

@@ -99,6 +99,7 @@ def edges_of_batches(
     There are no columns beside those of the edges, so no filter and no directions. NoRowsError if
     no batch has a row.
     """
+    # By role, what collects the chunks of the column: a list, or a file in the scratch space.
     collected = {role: options.new_chunks() for role in columns.roles}
     rows = 0  # of the batches so far, which is the number of the next batch's first row
     for batch in batches:

@@ -141,7 +141,8 @@ def choose_columns(
 
     columns = replace(columns, **_selection_columns(names, options, file, columns))
     columns = _with_unused(columns, names, options, numeric)
-    # The user has neither named a weight nor asked for none: a hint says that dates were passed over.
+    # No weight was found, and the user has not asked for none: a hint will say that dates were
+    # passed over.
     if weight is None and options.weighted is None:
         columns = replace(columns, unused_dates=tuple(dated))
     return columns

@@ -26,7 +26,8 @@ _NO_DATA = re.compile(
     r"\.(csv|tsv|tab|psv|txt|el|wel|edges|edgelist|snap|mtx|gr|arrows?|ipc|feather)(\.(gz|bz2|zst))?$"
 )
 # URLs of objects by which a listing of a store shows the root of a table, which is the first group;
-# the second is a key of ``formats`` in ``tables_in_listing``.
+# the second is a key of ``formats`` in ``tables_in_listing``. No single object shows a table of
+# Paimon, which is known by three names together.
 _MARKS = re.compile(
     r"(.+)/(_delta_log|\.hoodie|_spark_metadata|metadata(?=/[^/]+\.metadata\.json))/[^/]+"
 )

@@ -121,6 +121,7 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
     if "weight" in edges.table.column_names and field in ("real", "double"):
         where = Where(file, "weight", "value")
         chunks = cast_exactly(edges.table["weight"].chunks, pyarrow.float64(), where, [])
+        # the third column, behind src and dst
         table = edges.table.set_column(2, "weight", pyarrow.chunked_array(chunks))
         edges = replace(edges, table=table)
     # The header counts the entries of the file, so mirrored ones are added afterwards. They are

@@ -47,7 +47,8 @@ _SERVERS = {
     "a": ("AZURE_ALLOW_HTTP", ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")),
 }
 _SERVER = re.compile(r"(https?)://[^\s/?#]+(/\S*)?")
-# Another attempt would end alike: the request is refused, or cannot even be made.
+# Another attempt would end alike: the request is refused, or cannot even be made. Status 408 is a
+# timeout and 429 throttling, after which another attempt may succeed.
 _REFUSED = re.compile(r"status code: 4(?!08|29)\d\d|HTTP error: builder error|HTTP error: builder$")
 _SAID_AFTER = 1.5  # seconds that a request waits before it is reported
 _SAID_EVERY = 10.0  # seconds between two reports
@@ -290,7 +291,7 @@ def errors_of_store() -> Iterator[None]:
         raise FileExistsError(errno.EEXIST, "there is such an object") from None
     except PermissionError as error:
         raise PermissionError(errno.EACCES, _format_error(error)) from None
-    except exceptions.PreconditionError as error:
+    except exceptions.PreconditionError as error:  # such as an object that has changed since
         raise OSError(errno.ESTALE, _format_error(error)) from None
     except exceptions.GenericError as error:
         is_refused = _REFUSED.search(str(error)) is not None
@@ -313,7 +314,8 @@ def _format_error(error: BaseException) -> str:
     may repeat credentials. Signatures are removed, and values of variables of the environment that
     hold credentials become "...".
     """
-    # The text up to the answer of the store, and the answer.
+    # The text up to the answer of the store, and the answer. What obstore appends for developers is
+    # left out.
     message, _, _ = str(error).partition("\n\nDebug source")
     text, _, answer = " ".join(message.split()).partition("<")
     parts = [text]
@@ -486,7 +488,7 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
             for piece in answer.stream():
                 file.write(piece)
             size = file.tell()
-        TRAFFIC.add("get", 0, received=size)
+        TRAFFIC.add("get", 0, received=size)  # 0 requests: ``send`` has counted this one
         if size != answer.meta["size"]:
             raise OSError(errno.EIO, "the answer was cut short")  # EIO: ``send`` tries again
         return size

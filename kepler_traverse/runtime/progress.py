@@ -176,8 +176,8 @@ class _Lines:
     """A ``Report`` that writes a line to stderr every ten seconds, and one at the end, where there
     is no terminal for a bar.
 
-    ``_last`` is the time of the last line, at first that of the beginning. ``_is_silent`` is True
-    as long as a call has no line if it ends.
+    ``_last`` is the time of the last line, at first that of the beginning. While ``_is_silent`` is
+    True, a call that ends before a line is due has no line; the first line makes it False.
     """
 
     def __init__(self, name: str = "", is_late: bool = False) -> None:

@@ -80,8 +80,9 @@ def town(seed: int = 1) -> Town:
     draws = np.random.default_rng(arguments.whole("seed", seed))
 
     # Places on a grid of ``_SIDE`` rows and columns, as arrays of shape (n_places,): place number
-    # ``_SIDE * row + column``. Streets bend, as places are moved at random and turned around the
-    # middle. ``x`` and ``y`` are metres from the middle.
+    # ``_SIDE * row + column``. Streets bend, as places are moved at random, by up to a quarter of a
+    # block along each axis, and turned around the middle, by up to 0.35 radians, as their distance
+    # from it says. ``x`` and ``y`` are metres from the middle.
     number = np.arange(_SIDE * _SIDE)
     row = number // _SIDE
     column = number % _SIDE

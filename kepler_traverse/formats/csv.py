@@ -86,6 +86,8 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
     has_blanks = all(value[:1].isspace() for row in rows for value in row[1:])
     has_quotes = any('"' in line for line in lines)
     layout = layout_of_rows(file, options, names, rows, has_header, id_type)
+    # Columns are chosen by names without blanks. The names of the layout keep them, since pyarrow
+    # finds a column by what is written.
     return replace(
         layout,
         names=tuple(written),

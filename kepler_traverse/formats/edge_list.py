@@ -83,7 +83,7 @@ class ReadOptions:
             )
 
         # Options that belong together.
-        _ = self.row_filter  # refuses a text that is none
+        _ = self.row_filter  # raises InputError for a text that is no condition
         if (self.src_column is None) != (self.dst_column is None):
             options = f"{option_text('src_column')} and {option_text('dst_column')}"
             raise InputError(f"{options} go together: name both or neither")

@@ -282,7 +282,8 @@ def _parse_partitions(path: str) -> tuple[tuple[str, str | None], ...]:
 def _expand(path: str, endings: set[str]) -> list[DataFile]:
     """Return the files of one path, folder, glob or URL; the values of partitions are texts.
 
-    The errors are of ``find_files``.
+    EdgeListError if nothing is there, or the file system cannot be reached; InputError for a table
+    with a log, such as one of Delta Lake, that cannot be read there.
     """
     import fsspec.core
 
@@ -298,7 +299,8 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
                 for stored, copy in copies
             ]
 
-        # A file, a folder, or what exists and is neither, which is refused.
+        # A file, a folder, or what exists and is neither, such as a FIFO, which is refused on this
+        # host.
         filesystem, root = fsspec.core.url_to_fs(path)
         finder = _make_log_finder(filesystem)
         if filesystem.isfile(root):  # before globs: a name may hold [ or *

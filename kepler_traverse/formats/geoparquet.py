@@ -119,7 +119,7 @@ def write_geoparquet(
         table, kinds = make_shapes(table, coordinates)
 
     metadata = geo_metadata(kinds, entry, bounds)
-    with written_whole(Path(file)) as partial:
+    with written_whole(Path(file)) as partial:  # takes the place of ``file`` at the end
         table = table.replace_schema_metadata(metadata)
         pyarrow.parquet.write_table(table, partial, compression="zstd")
 

@@ -76,7 +76,7 @@ def write_matrices(
             )
             dataset.attrs["NA"] = np.nan  # how cells without a value are marked
         file.create_group("lookup").create_dataset(lookup, data=_lookup_values(zones))
-    with written_whole(Path(path)) as partial:
+    with written_whole(Path(path)) as partial:  # takes the place of ``path`` at the end
         partial.write_bytes(content.getbuffer())
 
 

@@ -730,6 +730,7 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
         raise EdgeListError(
             f"{source} has no weights, which {option_text('weighted', True)} requires; give weight"
         )
+    # ``WEIGHTS`` are the two roles of weights. Columns in memory are called by their roles.
     weight, reverse_weight = (role if role in columns else None for role in WEIGHTS)
     names = EdgeColumns(src="src", dst="dst", weight=weight, reverse_weight=reverse_weight)
 
@@ -781,8 +782,8 @@ def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
     """Return weights that may close an edge, and a bool per row: whether its weight is null.
 
     ``role`` is what errors call the column ``value``. The weights are an array of numbers, with
-    ``CLOSED``, which is -1, in place of nulls; NaN may stay as it is. The bools are None if no
-    weight is known to be null. EdgeListError for what is no number.
+    ``CLOSED``, which is -1, in place of nulls. The bools are None if ``as_column`` finds no null and
+    takes the column: NaN in it then stays NaN. EdgeListError for what is no number.
     """
     # ``as_column`` refuses a column with nulls: only then they are looked for.
     try:

@@ -651,7 +651,7 @@ def _compare_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
 
     # Both in one type.
     if kind == "numbers" and kinds.is_floating(column.type) != kinds.is_floating(other.type):
-        # refuses integers that it rounds
+        # The cast of pyarrow raises an error for an integer that float64 would round.
         column = column.cast(pyarrow.float64())
         other = other.cast(pyarrow.float64())
     elif kind == "text":

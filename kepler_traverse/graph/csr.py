@@ -446,8 +446,8 @@ class Graph:
         if "fingerprint" in self._cache:
             return str(self._cache["fingerprint"])
 
-        # What results depend on beside the arrays; ``kind`` is the type of the ids, such as "int64".
-        # What a graph lacks is not hashed.
+        # What results depend on beside the arrays; ``kind`` is the type of the ids. What a graph
+        # lacks is not hashed.
         digest = hashlib.sha256(
             f"{self.n_vertices} {self.n_edges} {self.directed} {self._vertex_ids.kind}".encode()
         )
@@ -547,6 +547,7 @@ class Graph:
                 f"{option_text('edges', 'host')} is for device 'cuda', and on device 'cpu' all edges "
                 "are in host memory; leave it out"
             )
+        # The graph is there already, with its edges in the memory that is asked for.
         if device == self.device and (edges == "host") == self.derived.edges_on_host:
             return self
 

@@ -183,7 +183,7 @@ def load_graph(
     meta = _read_meta(folder)
     if arguments.flag("verify", verify):
         for path in (folder, *folder.rglob("*")):
-            require_private(path)
+            require_private(path)  # raises InputError if another user could have written it
 
     # Whatever is wrong with the files becomes one error, which says what it is.
     try:

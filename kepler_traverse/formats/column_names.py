@@ -141,8 +141,8 @@ def choose_columns(
 
     columns = replace(columns, **_selection_columns(names, options, file, columns))
     columns = _with_unused(columns, names, options, numeric)
-    # No weight was found, and the user has not asked for none: a hint will say that dates were
-    # passed over.
+    # The user left open whether there are weights, and no column was taken for them: a hint will
+    # say that dates were passed over.
     if weight is None and options.weighted is None:
         columns = replace(columns, unused_dates=tuple(dated))
     return columns

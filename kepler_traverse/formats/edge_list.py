@@ -122,10 +122,10 @@ class ReadOptions:
 
     @property
     def closes(self) -> bool:
-        """Whether a weight that is null, infinite or below 0 closes its direction of a row.
+        """Whether a weight that is null, NaN, infinite or below 0 closes its direction of a row.
 
-        That needs two weights per row. One weight closes nothing: null and infinite ones are
-        errors, and one below 0 is a weight. Rows that are no edges are left out by ``where``.
+        That needs two weights per row. With one weight per row, null, NaN and infinity are errors,
+        and a number below 0 is a weight. Rows that are no edges are then left out by ``where``.
         """
         return self.reverse_weight_column is not None
 
@@ -281,7 +281,7 @@ def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
     memory of this machine could number. Nothing has been allocated for them yet.
     """
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    # A matrix in memory has no file system, and so no header.
+    # For the message: a matrix in memory has no file system, and so no header.
     if n_vertices * BYTES_PER_VERTEX > memory:
         raise EdgeListError(
             f"{file}: {'its header claims' if file.filesystem else 'it has'} {n_vertices} vertices, and to number so many "

@@ -782,8 +782,8 @@ def as_weights(role: str, value: Any) -> tuple[Any, np.ndarray | None]:
     """Return weights that may close an edge, and a bool per row: whether its weight is null.
 
     ``role`` is what errors call the column ``value``. The weights are an array of numbers, with
-    ``CLOSED``, which is -1, in place of nulls. The bools are None if ``as_column`` finds no null and
-    takes the column: NaN in it then stays NaN. EdgeListError for what is no number.
+    ``CLOSED``, which is -1, in place of nulls. The bools are None if ``as_column`` finds no null
+    and takes the column: NaN in it then stays NaN. EdgeListError for what is no number.
     """
     # ``as_column`` refuses a column with nulls: only then they are looked for.
     try:

@@ -89,7 +89,7 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
         columns=columns,
         id_type="int64" if id_type == "auto" else id_type,
         found=options.id_type == "auto",  # whether no option declares the type of the ids
-        numbered=True,  # the format numbers its vertices, so that all ids are integers
+        numbered=True,  # vertices are numbers, so that errors of ids advise no other type
     )
 
 

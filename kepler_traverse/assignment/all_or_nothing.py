@@ -104,7 +104,12 @@ class SearchProver:
         self._problem = problem
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
-        """Return the distance of each pair, (n_pairs,), at costs of shape (n_classes, n_links)."""
+        """Return the distance of each pair, (n_pairs,), at costs of shape (n_classes, n_links).
+
+        The search of each group proves its distances itself: it ends with a pass over all links
+        that finds none by which a vertex is nearer (``trees.find_tree``).
+        """
+        # No values to sum up, so of the results only the distances.
         return sum_along(self._problem, self._problem.demand, cost, ())[0]
 
 
@@ -148,7 +153,7 @@ class SearchLoader(SearchProver):
             Searches(demand, self._problem.network.links, cost),
             self._is_selected if has_selected else np.zeros(0, np.bool_),
             (distance, flow, selected_flow, selected_volume),
-            own=[self._scratches],
+            own=[self._scratches],  # one of them for each thread
         )
         if not has_selected:
             return Loaded(distance, _sum_rows(flow))
@@ -163,7 +168,8 @@ def sum_along(
 
     ``cost`` has shape (n_classes, n_links), and each array of ``values`` (n_links,). The distances
     have shape (n_pairs,), and the sums (number of values, n_pairs), both float64. Without a path
-    the distance is infinite, and the sums are NaN.
+    the distance is infinite, and the sums are NaN. The distances are proved: a search ends only
+    after a pass over all links in which no link makes a vertex nearer.
     """
     network = problem.network
     # ``reshape`` gives the shape (0, n_links) where there are no values.
@@ -178,7 +184,7 @@ def sum_along(
         Searches(demand, network.links, cost),
         rows,
         (distance, sums),
-        own=[list(zip(trees, scratches, strict=True))],
+        own=[list(zip(trees, scratches, strict=True))],  # a tree and a scratch for each thread
     )
     return distance, sums
 
@@ -221,8 +227,9 @@ def whole_costs(
     """Yield the costs of one class as whole numbers, first without the links that cost far more
     than others, then with more and more of these. The last ``WholeCosts`` leave out no link.
 
-    The costs that are not left out add up to less than ``MAX_SUM``. A caller takes the next
-    ``WholeCosts`` only if a pair has no path without the links that are left out.
+    The costs that are not left out add up to less than ``MAX_SUM``, 2 ** 58, so that sums over a
+    hierarchy fit int64. A caller takes the next ``WholeCosts`` only if a pair has no path without
+    the links that are left out.
 
     The unit of the whole numbers is proportional to the sum of all costs that count. If one link
     cost more than all others together, the unit would be so large that the others lost digits. Such
@@ -262,7 +269,9 @@ def whole_costs(
             total = measure_extent(scaled, limit).total
         leaves_out = extent.largest > limit
         # With this shift the sum is below half of ``MAX_SUM``. The other half is for the counts of
-        # links in the lowest bits.
+        # links in the lowest bits. ``frexp`` gives an exponent e such that ``total`` is below
+        # 2 ** e. Of ``MAX_SUM``, a power of two, it is one more than the logarithm. So of the 2,
+        # one is for that, and one for the half.
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
         if memory is None:
             costs = np.empty(cost.size, np.int64)
@@ -394,11 +403,12 @@ class Ground(NamedTuple):
         ends = rank[demand.destination]
         rise = part_above(customizable.topology, origins)
         fall = part_above(customizable.topology, ends)
+        # One list per distinct origin: the positions in ``rise`` of all ranks above it.
         list_offsets, lists = lists_above(rise, rise.numbers_at(origins))
         searches = swept_loads.Ground(
             rise=rise,
             fall=fall,
-            meets=_numbers_in(fall.ranks, rise.ranks),
+            meets=_numbers_in(fall.ranks, rise.ranks),  # where each rank of ``rise`` is in ``fall``
             start=start.astype(np.int32),
             list_offsets=list_offsets,
             lists=lists,
@@ -449,7 +459,7 @@ class HierarchyLoader(ABC):
         self._problem = problem
         self._ground = ground
         self._is_selected = is_selected
-        class_of = problem.demand.user_class
+        class_of = problem.demand.user_class  # of each group; ascending
         self._first_group = np.searchsorted(class_of, np.arange(len(problem.classes) + 1))
         # Memory that all calls use. To allocate it anew in each call would take longer than to fill
         # it.
@@ -596,7 +606,7 @@ class SweepLoader(HierarchyLoader):
             self._ground.searches,
             weights,
             (self._near, carried, is_proved, *selected),
-            own=[self._scratches],
+            own=[self._scratches],  # one of them for each thread
         )
         is_right = bool(is_proved.all()) and self._proves_weights(costs)
         is_right &= self._hand_down(costs, carried, result.flow[k])
@@ -682,7 +692,7 @@ class SweepLoader(HierarchyLoader):
             (searches, self._weights_at(costs, searches)),
             (self._ground.tails, self._ground.heads, costs),
             (self._near, is_proved),
-            own=[scratches],
+            own=[scratches],  # one of them for each thread
         )
         if not is_proved.all():
             raise CertificateError(FAULT)

@@ -47,6 +47,8 @@ class Checkpoint:
         if self._path is None or not self._path.exists():
             return {}
         try:
+            # A pipe or a device is refused, from which reading could wait forever; a symbolic
+            # link is followed, since the user has named the path.
             with open_regular(self._path, follow=True) as file:
                 arrays = np.load(file, allow_pickle=False)
                 state = {name: arrays[name] for name in arrays.files}
@@ -96,7 +98,9 @@ class Checkpoint:
             "checksum": np.array(_checksum(self._fingerprint, state)),
             **state,
         }
-        with written_whole(self._path) as partial:  # takes the place of the file as a whole
+        # ``partial`` is another file, which replaces the file at the end. Its folder, the same as
+        # that of the file, may not exist yet.
+        with written_whole(self._path) as partial:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with partial.open("wb") as file:
                 np.savez(file, **arrays)

@@ -132,7 +132,7 @@ class PathEquilibration:
         """
         demand = self.problem.demand
         groups = np.arange(demand.origin.size)
-        costs = self.problem.arrays_at(self.loads.flow)
+        costs = self.problem.arrays_at(self.loads.flow)  # as functions of the flow
         for _ in range(_MAX_SHIFTS):
             excess, self._stamp = path_flows.shift_flows(
                 groups, demand, self._paths, self.loads, costs, self._mark, self._stamp
@@ -164,8 +164,9 @@ class PathEquilibration:
             path_flows.Searches(demand, links, self.loads.cost),
             (self._paths, _WORTH * self._relative_gap),
             (self._trees, self._distance, self._new_length),
-            own=[self._scratches],
+            own=[self._scratches],  # one of them for each thread
         )
+        # Pairs of groups that were not searched yet have distance 0, which counts as reached.
         self.problem.require_reached(self._distance)
 
         # Make room for the new paths, and append them.

@@ -197,6 +197,8 @@ class BiconjugateFrankWolfe:
 
         Distances of searches were compared with all links when they were found, so nothing is left
         to do. Distances of sweeps over a hierarchy were proved by the arcs of the hierarchy only.
+        They are found again, from the same whole numbers as costs, so that right ones have the same
+        bits.
         """
         if isinstance(self.prover, HierarchyLoader):
             distance = self.prover.prove(self.loads.cost)
@@ -253,6 +255,8 @@ class BiconjugateFrankWolfe:
         """Go on from a state; CertificateError unless its flows have the size of this problem, and
         are finite and at least 0.
         """
+        # A state has no target before the first step and after a whole one, but always flows, which
+        # so are the first of ``given``.
         names = [name for name in ("flows", "target_0", "target_1") if name in state]
         given = [state[name] for name in names]
         if any(

@@ -99,8 +99,8 @@ def _logarithm(value):
     """Return an integer k and a float y such that the natural logarithm of ``value``, which is
     above 0, is ``k * ln 2 + y``.
     """
-    # Halve or double the value until it is between the roots of 1/2 and 2: there few terms of the
-    # series below suffice.
+    # Halve or double the value until it is between the roots of 1/2 and 2. There z is at most 0.172,
+    # so that 14 terms of the series below are more than float64 can tell.
     k = 0
     while value > 1.4142135623730951:
         value *= 0.5
@@ -137,7 +137,8 @@ def _power(base, exponent):
     # The result is 0 or infinite from here on: larger values would only add steps to the loops
     # below.
     value = min(max(value, -_BEYOND), _BEYOND)
-    # e^value = 2^j e^rest, with a rest of at most ln 2 / 2: the series of e by Horner, then 2^j
+    # e^value = 2^j e^rest, with a rest of at most ln 2 / 2: the series of e by Horner, then 2^j. For
+    # such a rest 18 terms are more than float64 can tell.
     j = np.int64(np.floor(value / 0.6931471805599453 + 0.5))
     rest = (value - j * _LN2_HIGH) - j * _LN2_LOW
     result = 1.0

@@ -201,7 +201,7 @@ def end_columns(
                     f"{name} have no column {column!r}; they have {listed(list(names))}"
                 )
         return chosen_src, chosen_dst
-    pairs = end_pairs(list(names))
+    pairs = end_pairs(list(names))  # all pairs of columns whose names are known as ends
     if len(pairs) != 1:
         raise InputError(
             f"{name}: it is not sure which columns hold the ends; they have {listed(list(names))}; "
@@ -273,13 +273,13 @@ def _number_ids(ends: dict[str, Any]) -> tuple[VertexIds, np.ndarray, np.ndarray
 
     ``ends``: the columns of the tails and of the heads, by name.
     """
-    columns = ends_of_one_type("links", ends)
+    columns = ends_of_one_type("links", ends)  # two lists of strings, or two integer arrays
     if isinstance(columns[0], list):  # strings, sorted by their bytes in UTF-8, as Arrow does
         names = sorted({*columns[0], *columns[1]}, key=str.encode)
         array = load("pyarrow").array(names, load("pyarrow").string())
     else:
         array = sort_distinct(np.concatenate(columns))
-    ids = VertexIds(array, limited_by=ENDS_OF_LINKS)
+    ids = VertexIds(array, limited_by=ENDS_OF_LINKS)  # says in errors which ids there are
     tails, heads = (ids.to_numbers(column, "end of a link") for column in columns)
     return ids, tails, heads
 

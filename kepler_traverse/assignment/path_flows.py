@@ -109,6 +109,7 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
         k = demand.user_class[group]
         tree = trees[group]
         own = cost[k]  # costs for this class
+        # ``tree`` becomes one of shortest paths; ``scratch.distance`` receives the distances.
         find_tree(origin, tree, own, links, scratch)
         # Views of arrays over pairs, for the pairs of this group; ``near`` and ``length`` are
         # written.
@@ -132,6 +133,8 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
             is_new = best == np.inf or near[i] < best - worth * best
             # 1 for now: a path is wanted. Its length is counted once its links are known.
             length[i] = 1 if is_new and near[i] < np.inf else 0
+        # Of several shortest paths take the canonical one, which does not depend on the tree that
+        # the search began with.
         choose_paths(origin, ends, length, tree, own, links, scratch)
         # The lengths of the new paths, in links.
         for i in range(ends.size):

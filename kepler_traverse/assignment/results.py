@@ -158,7 +158,7 @@ class Equilibrium:
         ``src``, ``dst``, ``flow`` of all classes, ``time``, and ``cost``; of several classes
         ``flow_VOLUME`` and ``cost_VOLUME``; ``selected`` with ``select_link``.
         """
-        frame = frame_from(self.link_columns(), "cpu")
+        frame = frame_from(self.link_columns(), "cpu")  # of pandas
         if self.problem.network.index is not None:
             frame.index = self.problem.network.index
         return frame
@@ -242,7 +242,8 @@ class Equilibrium:
         ]
         distance, sums = sum_along(self.problem, demand, self.cost, values)
 
-        # Nulls where there is no path: ``sum_along`` returns infinite distances there.
+        # Nulls where there is no path: ``sum_along`` returns infinite distances and sums of NaN
+        # there. ``nulls`` is True for a row without a value; None says that all rows have one.
         is_missing = np.isinf(distance)
         distance[is_missing] = np.nan
         nulls = is_missing if is_missing.any() else None

@@ -55,7 +55,8 @@ def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scra
             ends = demand.destination[begin:end]
             near = distance[begin:end]
             is_reached = _find_paths(origin, ends, near, tree, own, links, scratch)
-            # The volumes of the pairs, on their paths.
+            # The volumes of the pairs, on their paths: ``load_tree`` takes them from
+            # ``scratch.carried``, which is all 0 before and after, and adds them to the flow.
             for pair in range(begin, end):
                 if is_reached[pair - begin]:
                     scratch.carried[demand.destination[pair]] += demand.volume[pair]
@@ -120,6 +121,9 @@ def _find_paths(origin, ends, distance, tree, costs, links, scratch):
     ``tree`` (n_vertices,), any tree from the origin, becomes one of shortest paths, whose paths to
     ``ends`` are the canonical ones. ``distance`` receives the distance of each of ``ends``. Return
     a bool per vertex of ``ends``: whether it is reached.
+
+    The search proves the distances: it ends only after a pass over all links in which no link makes
+    a vertex nearer.
     """
     find_tree(origin, tree, costs, links, scratch)
     for i in range(ends.size):

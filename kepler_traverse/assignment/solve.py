@@ -127,7 +127,8 @@ def assign(
         kept = _checkpoint(checkpoint, problem, method)
     else:
         solver, kept = _frank_wolfe(problem, is_selected, checkpoint, device)
-    # Go on from the file if there is one, else begin.
+    # Go on from the file if there is one, else begin. ``read`` gets an example of a state: the file
+    # must have arrays of the same names and types.
     state = kept.read({**solver.state(), "gaps": np.zeros(0)})
     if state:
         gaps = state["gaps"].tolist()

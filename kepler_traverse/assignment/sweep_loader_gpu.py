@@ -105,7 +105,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
         sweeps = self._sweeps(costs, self._searches)
         self._arcs.prove(self._costs_there)
 
-        # The volumes on the arcs.
+        # The volumes on the arcs. ``lines`` has what was found for the groups of a batch: distances,
+        # the arcs of their paths, and the volumes on these.
         carried = self._new_carried(k)
         selected = self._new_selected(k)
         begin = int(self._first_group[k])  # groups of ``CarriedOnGpu`` are counted from here
@@ -184,7 +185,7 @@ class SweepLoaderOnGpu(HierarchyLoader):
         """
         begin = int(self._first_group[k])
         end = int(self._first_group[k + 1])
-        at_once = ground.lanes_at_once(end - begin)
+        at_once = ground.lanes_at_once(end - begin)  # a lane is a group of a batch
         for first in range(begin, end, at_once):
             yield first, min(first + at_once, end)
 

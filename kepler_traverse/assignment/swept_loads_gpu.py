@@ -79,8 +79,9 @@ class GroundOnGpu:
         self.origins = cp.asarray(ground.meets[origins][ground.start])
 
     def lanes_at_once(self, n_lanes: int) -> int:
-        """Return how many of ``n_lanes`` lanes are searched at a time: a multiple of the warp, at
-        least one warp, such that their arrays take at most half of the free memory of the GPU.
+        """Return how many of ``n_lanes`` lanes are searched at a time: a multiple of the warp, such
+        that their arrays take at most ``_MAX_BYTES`` and half of the free memory of the GPU. One
+        warp is taken also where its arrays are larger.
         """
         per_lane = _PER_LANE * (self.rise.n_numbers + self.fall.n_numbers)
         free, _ = cp.cuda.runtime.memGetInfo()

@@ -50,7 +50,7 @@ class Scratch(NamedTuple):
     """The working memory of one thread: arrays of shape (n_vertices,), and a binary heap.
 
     The heap is ``keys``, distances, and ``entries``, the vertices at these distances. Both have
-    shape (n_vertices + n_links + 1,).
+    shape (n_vertices + n_links + 1,), since each vertex and each link adds one entry at most.
     """
 
     distance: np.ndarray  # float64: the distance of each vertex from the origin; infinite: none
@@ -254,8 +254,8 @@ def find_tree(origin, tree, costs, links, scratch):
     scratch : Scratch
         ``distance`` and ``onward`` receive the distances at these costs.
     """
-    # Lowering distances may leave the check of another link to fail, so both are repeated. The
-    # check that finds nothing is the certificate.
+    # The search lowers distances after the check has compared them with the links, so both are
+    # repeated. The check that finds nothing is the certificate.
     _measure(origin, tree, costs, links, scratch)
     size = _check(tree, costs, links, scratch)
     while size > 0:

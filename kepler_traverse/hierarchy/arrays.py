@@ -164,7 +164,8 @@ def hierarchy_from(contraction: Contraction, unit: float, seconds: float) -> Hie
     if longest >= MAX_SUM:
         return None
 
-    # Take 32 bits where they hold all sums: a sweep then handles twice as many sources at a time.
+    # Take 32 bits where they hold all sums, which must be below the number that stands for no path:
+    # a sweep then handles twice as many sources at a time.
     if longest < UNREACHED[np.dtype(np.int32)]:
         upward = upward._replace(weights=upward.weights.astype(np.int32))
         if contraction.is_symmetric:
@@ -217,6 +218,8 @@ def _join_directions(ahead: Edges, back: Edges) -> Edges:
     sizes_back = np.diff(back.offsets)
     offsets = ahead.offsets + back.offsets
     heads = np.empty(offsets[-1], np.int32)
+    # ``concatenate_rows`` is used the other way round: its positions say where the rows of one
+    # direction go among the joined rows.
     heads[concatenate_rows(offsets[:-1], sizes_ahead)[1]] = ahead.heads
     heads[concatenate_rows(offsets[:-1] + sizes_ahead, sizes_back)[1]] = back.heads
     no_weights: Any = np.empty(0, np.int64)

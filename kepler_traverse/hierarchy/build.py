@@ -86,7 +86,7 @@ def find_unit(weights: np.ndarray) -> float | None:
     if not heaviest:
         return 1.0
     # A tiny unit could become 0 in a product with a float32. The largest weight, in units, must
-    # leave spare bits for sums.
+    # leave spare bits for sums below ``EXACT_BELOW``, up to which the type holds all integers.
     if unit < 2.0**-100 or heaviest / unit >= EXACT_BELOW[weights.dtype] / 2**_SPARE_BITS:
         return None
     return unit
@@ -179,8 +179,9 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
 
 
 def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
-    """Return the number of edges within which half of the vertices are from the vertex with most
-    neighbors; 0 if that is clearly more than in a random graph, so that the graph is not like one.
+    """Return the number of edges within which half of the vertices that the vertex with most
+    neighbors reaches are from it; 0 if that is clearly more than in a random graph, or if it
+    reaches a quarter of all vertices or fewer, so that the graph is not like a random one.
 
     ``pairs`` is the ``pairs_of_rest``. In a random graph, pairs per edge, less 1, is the factor by
     which each level of a breadth-first search has more vertices than the one before. So its depth
@@ -189,10 +190,11 @@ def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
     """
     n = contraction.remaining.size
     edges = contraction.edges_of_rest()
-    if pairs <= _SMALL or edges < 2 * _TREE * n:
+    if pairs <= _SMALL or edges < 2 * _TREE * n:  # an undirected edge counts twice in ``edges``
         return 0
     lists = contraction.ahead
     depth, reached = half_depth(lists.begin, lists.size, lists.head, int(lists.size.argmax()))
+    # The factor is 2 at least: its logarithm, a divisor, must be well above 0.
     random_depth = math.log(n) / math.log(max(2, pairs / edges - 1))
     if reached > n // 4 and depth <= _NEAR * random_depth:
         return depth

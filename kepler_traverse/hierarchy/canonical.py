@@ -89,7 +89,7 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     reverse = graph.reverse
     lengths = edges_in_units(graph, metric, known.unit)
     n_closed = 0
-    if graph.closed is not None:
+    if graph.closed is not None:  # of shape (2, n_closed): both vertex numbers of each closed one
         n_closed = graph.closed.shape[1]
     # The edges of length 0 that are allowed: one per closed vertex.
     if np.count_nonzero(lengths == 0) > n_closed:
@@ -137,7 +137,7 @@ def _stack_size(hierarchy: Hierarchy) -> int:
     """Return the number of entries that fit any stack of ``is_before``.
 
     An entry is replaced by its two parts, which pass a vertex of a lower level. So a stack grows by
-    at most two entries per level.
+    at most two entries per level. The 4 are room for the entries that it begins with, two at most.
     """
     return 2 * hierarchy.levels + 4
 

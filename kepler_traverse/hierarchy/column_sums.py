@@ -382,6 +382,8 @@ def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
     both = LinesWithSums(lines, sums, arrays.held)
     edges = EdgesWithSums(swept.offsets, swept.heads, swept.weights, added.down)
     for place in range(is_set.size):
+        # ``ties`` has a bit per lane in which an edge is as short as what the line held before. A
+        # line that is not set held nothing, so that it has no tie to settle.
         ties = lower_line_with_sums(both, place, is_set[place], edges, unreached, doublings)
         if ties and is_set[place]:
             _settle_ties(place, ties, sources, paths, added.down, swept, arrays)

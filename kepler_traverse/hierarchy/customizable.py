@@ -458,8 +458,8 @@ def hand_down(
         sides.
     """
     # The ranks above all shares come first, as what they carry is handed down to the shares. Of
-    # several volumes on an arc, those of higher ranks are added first, and none is of another
-    # share.
+    # several volumes on an arc, those of higher ranks are added first, and none comes from another
+    # share. So the order of additions does not depend on the threads.
     are_right = np.ones(subtrees.first.size - 1, np.bool_)
     handed = costs, loads, flow
     subtrees.run_above(_hand_down, topology, arcs, handed, are_right[-1:])

@@ -90,7 +90,7 @@ def run(entry: Entry, work_items: int, **arguments: Any) -> None:
     """Launch a kernel with one thread (or warp, as ``entry`` says) per work item. ``arguments`` are
     those of the kernel, by name.
     """
-    launch(kernel(entry, np.int32), work_items, arguments)
+    launch(kernel(entry, np.int32), work_items, arguments)  # compiled for int32 as vertex numbers
 
 
 def run_together(entry: Entry, **arguments: Any) -> None:
@@ -100,7 +100,7 @@ def run_together(entry: Entry, **arguments: Any) -> None:
     ``arguments`` are those of the kernel, by name. The counter of the blocks at a barrier,
     ``arrived``, is added to them.
     """
-    compiled = kernel(entry, np.int32)
+    compiled = kernel(entry, np.int32)  # for int32 as the type of vertex numbers
     arrived = cp.zeros(1, np.uint32)
     launch_blocks(compiled, blocks_at_once(compiled), {**arguments, "arrived": arrived})
 

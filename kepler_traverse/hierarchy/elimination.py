@@ -220,7 +220,8 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
         capacity[v] = size[v]
         n_listed += size[v]
 
-    # A linked list of the vertices with each number of neighbors; see ``_insert``.
+    # A linked list of the vertices with each number of neighbors; see ``_insert``. It inserts at
+    # the front, so the last vertex goes first, and each list begins with its smallest vertex.
     first = np.full(n + 1, _NONE, np.int32)
     following = np.empty(n, np.int32)
     previous = np.empty(n, np.int32)
@@ -254,7 +255,7 @@ def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets)
         for u in neighbors_of_v:
             n_joined = _join(lists[begin[u] : begin[u] + size[u]], neighbors_of_v, v, u, joined)
             if n_joined > capacity[u]:
-                capacity[u] = n_joined + n_joined // 2 + 4
+                capacity[u] = n_joined + n_joined // 2 + 4  # half more and some, so that few move
                 lists = _with_space(lists, n_listed, n_listed + capacity[u])
                 begin[u] = n_listed
                 n_listed += capacity[u]

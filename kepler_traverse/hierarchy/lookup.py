@@ -247,6 +247,7 @@ class Lookups:
             threads.on_each(
                 find_distances,
                 source_numbers.size,
+                # after an interrupt: no source is left for the threads to take
                 stop=lambda: next_item.fill(source_numbers.size),
             )
         # The empty array gives ``concatenate`` something to join where there is no path.

@@ -69,8 +69,9 @@ def write_arrays(folder: Path, arrays: dict[str, np.ndarray], facts: dict[str, A
         for name, array in arrays.items():
             np.save(partial / f"{name}.npy", array, allow_pickle=False)
         digests = compute_digests(partial, sorted(f"{name}.npy" for name in arrays))
+        # ``sealed`` adds a checksum of the facts, by which ``read_sealed`` knows a damaged file.
         (partial / META).write_bytes(sealed(facts | {"files": digests}))
-        deny_others(partial)
+        deny_others(partial)  # no other user may write to the folder and its files
         try:
             partial.rename(folder)
         except OSError:
@@ -182,7 +183,7 @@ def read_arrays(folder: Path, meta: dict[str, Any], names: list[str]) -> dict[st
     its SHA-256 in ``meta``, the facts that ``read_meta`` returned.
     """
     files = {f"{name}.npy": meta["files"][f"{name}.npy"] for name in names}
-    fault = differing_file(folder, files)
+    fault = differing_file(folder, files)  # a text about the first such file; empty without one
     if fault:
         raise ValueError(f"{folder.name}/{fault}")
     return {name: open_array(folder / f"{name}.npy") for name in names}

@@ -263,7 +263,8 @@ def search(sources, edges, arrays, unreached, doublings):
                 lines[place, lane] = tentative[p]
             tentative[p] = unreached
 
-    # From the top to the bottom, each line is lowered by those above it.
+    # From the top to the bottom, each line is lowered by those above it. A line that is not set
+    # counts as unreached, whatever it holds.
     swept = edges.swept
     for place in range(is_set.size):
         lower_line(lines, place, is_set[place], swept, unreached, doublings)
@@ -359,7 +360,7 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
     columns = places.size
 
     # Transpose squares of as many columns as lanes, if each lane has a source: that is faster than
-    # one number at a time.
+    # one number at a time. ``turn_square`` also multiplies by the unit, and writes infinity.
     done = 0
     if rows.shape[0] == lanes:
         done = columns - columns % lanes

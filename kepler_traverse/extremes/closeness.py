@@ -213,6 +213,8 @@ class _Closeness:
                 # bounds that those before have lowered.
                 size = 2 << n_complete_rounds // 2
                 size = GROUPS[-1] if is_tiny else size
+                # Beyond the middle of the sizes that plans have, the groups grow only as far as
+                # ``widest`` says, by the estimated time per source.
                 if size > GROUPS[1]:
                     size = min(size, self._searches.widest(GROUPS[1]))
                 numbers = to_host(self._choose(candidates, size))
@@ -479,6 +481,7 @@ class _Closeness:
         is_after = self._reached(distance)
         ((_, distance),) = self._searches.iter_distances(member, backward=True, require_all=False)
         is_before = self._reached(distance)
+        # On the CPU compiled code passes all components in order, which gives closer bounds.
         if self.graph.device == "cpu":
             return cpu.reach_bounds(self.graph, self._labels, label, is_after, is_before)
         min_reach = of_component

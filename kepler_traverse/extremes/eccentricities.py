@@ -182,7 +182,8 @@ class ExtremesSearch(SearchTogether):
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
         reason = "searches from few vertices bound the eccentricities of all others"
-        # What is shown as the strategy; each search inside chooses its own.
+        # What is shown as the strategy; each search inside chooses its own. ``work`` describes the
+        # search to what plans it, as for all other searches.
         strategy = OnlyWay(graph.device, "eccentricity_bounds", reason)
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.derived.nbytes_on_device + _ARRAYS * 8 * graph.n_vertices
@@ -225,6 +226,7 @@ def make_columns(graph: Graph, result: Extremes) -> dict[str, Column]:
     )
     sizes = [len(ids) for _, ids, _ in sets]
     return {
+        # per row the name of its set, by its position among the names
         "set": labels_at([name for name, _, _ in sets], np.repeat(np.arange(len(sets)), sizes)),
         "vertex": Column.of_vertices(
             graph, np.concatenate([to_host(graph.to_numbers(ids)) for _, ids, _ in sets])
@@ -684,8 +686,8 @@ def require_connected(
     """
     component, _ = _connected_part(graph, algorithm, unconnected)
     searches = Searches(component, algorithm, False, memory)
-    # A search in each direction from any vertex shows it. Its distances are not needed: reading
-    # them raises the error.
+    # A search in each direction from any vertex shows it; an undirected graph has one direction.
+    # Its distances are not needed: reading them raises the error.
     for backward in (False, True)[: 1 + component.directed]:
         for _ in searches.iter_distances(np.zeros(1, np.int64), backward):
             pass
@@ -714,6 +716,7 @@ def _induced(graph: Graph, members: Array) -> Graph:
     degrees = (edges_before[graph.offsets[1:]] - edges_before[graph.offsets[:-1]])[members]
     offsets = xp.zeros(members.size + 1, np.int64)
     xp.cumsum(degrees, out=offsets[1:])
+    # The fields from ``report`` on describe the edge list of the whole graph, so the part has none.
     return replace(
         graph,
         offsets=offsets,

@@ -86,7 +86,7 @@ class Searches:
             graph = self.graph
         for group in self._plan(graph, backward, numbers.size).iter_groups(numbers):
             if self.certified:
-                certify_many(graph, group.sources, group.distance).require()
+                certify_many(graph, group.sources, group.distance).require()  # or CertificateError
             self.count += len(group)
             # ``group.distance`` has a row per source of the group.
             for i, number in enumerate(group.sources.tolist()):
@@ -121,6 +121,7 @@ class Searches:
         """Return the estimated seconds per source of the best strategy for a group of ``size``
         sources.
         """
+        # ``ranked`` has the strategies with their estimated seconds for the group, fastest first.
         return self._plan(self.graph, False, size).ranked(size)[0].seconds / size
 
     def _plan(self, graph: Graph, backward: bool, n_sources: int) -> MultiSourcePlan:

@@ -114,6 +114,7 @@ def _find_fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None
         return Fault("L1", _NONE, "the unit is not that of the hierarchy")
     if any(are_no_labels(lists, n) for lists in labels.directions.values()):
         return Fault("L1", _NONE, "a label is not sorted, or does not end with its own vertex")
+    # An answer is the sum of a distance of each direction, and must be below ``unreached``.
     lists = (labels.outward, labels.inward)
     if sum(int(label_lists.distances.max(initial=0)) for label_lists in lists) >= labels.unreached:
         return Fault("L1", _NONE, "a distance is too large")
@@ -185,7 +186,7 @@ def _find_fault_of_edges(
     sides = Sides(upward, downward, *explained)
 
     # Both kernels mark the edges of the hierarchy that they explain.
-    answers = labels.answers
+    answers = labels.answers  # the labels of both directions, as compiled code takes them
     n_items = -(-n // _CHUNK)
     threads.run(_check_valleys, n_items, sides, labels.is_symmetric, answers, faults)
     lengths = edges_in_units(graph, labels.metric, labels.unit)

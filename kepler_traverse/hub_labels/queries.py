@@ -45,8 +45,8 @@ class PairLists(NamedTuple):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _prefetch(rank, lists):
-    """Begin to load the label of a rank into the cache, cache line by cache line. ``lists`` are
-    ``LabelLists``.
+    """Begin to load the label of a rank into the cache, cache line by cache line; of distances of
+    64 bits every other line. ``lists`` are ``LabelLists``.
     """
     row = lists.offsets[rank]
     while row < lists.offsets[rank + 1] + _LINE:  # one line more, as the first may be a part of one

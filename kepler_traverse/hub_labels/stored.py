@@ -17,7 +17,7 @@ from ..hierarchy.sweep import UNREACHED
 from .arrays import HubLabels, LabelLists
 
 LABEL_FOLDERS = {"weights": "hub_labels", "hops": "hub_labels_of_hops"}  # by metric
-_FORMAT = 1
+_FORMAT = 1  # version of the files; others are refused
 
 
 def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:

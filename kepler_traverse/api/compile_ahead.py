@@ -88,7 +88,8 @@ def compile_ahead(
         requests.append(Request(edge_weights.ENTRIES[0], np.int32, weight_t))
     requests += persistent.likely_kernels(directed, predecessors=False)  # of the survey
 
-    # Certifying, and results.
+    # Certifying, and results. ``exact`` finds out whether rounding may have changed a distance;
+    # hops are never rounded.
     if not counts_hops:
         requests.append(Request(exact.ENTRIES[0], np.int32, weights))
     if certify:

@@ -183,13 +183,13 @@ def explore(
     # paths that cross can be told from each other.
     table, places = _read_table(frame, vertices, x, y)
     if "position" in table.column_names:
-        table, _ = make_lines(table, places)
+        table, _ = make_lines(table, places)  # a row per path, with its line in ``GEOMETRY``
         colours = _Colours.of_column(pa.array(np.arange(table.num_rows) % _FEW))
         options: dict[str, Any] = {"get_color": colours.bytes(), "width_min_pixels": 3}
         layer = lonboard.PathLayer
     else:
         colours = _Colours.of_column(table[_choose_column(table, column)])
-        table, _ = make_shapes(table, places)
+        table, _ = make_shapes(table, places)  # adds ``GEOMETRY``, the point of each vertex
         options = {"get_fill_color": colours.bytes(), "radius_min_pixels": 3}
         layer = lonboard.ScatterplotLayer
     # lonboard reads the geometries by the metadata of their column, which only a cast can add.
@@ -472,6 +472,7 @@ def _draw_values(
 
     colours = _Colours.of_column(table[column], column, scale)
     if streets is None:
+        # ``look_up`` returns x and y of all vertices.
         ax.scatter(*places.look_up(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
         # ``src_rows`` and ``dst_rows`` have the row of the table of each end of a street, null

@@ -113,7 +113,7 @@ class _Impedance:
         self.per_one = 1
         if weights.dtype.kind == "f":
             for per_one in (1, 1000):
-                units = np.rint(weights * per_one)
+                units = np.rint(weights * per_one)  # float64 holds integers below 2**53 exactly
                 is_exact = np.array_equal(units / per_one, weights)
                 if is_exact and units.max(initial=0) < FLOAT64_EXACT:
                     weights = units.astype(np.int64)
@@ -130,8 +130,9 @@ class _Impedance:
     def limit(self, name: str, distance: Any) -> int | float:
         """Return a distance, given as impedance, in the units of the graph's weights.
 
-        Fractions of a unit are dropped, as no sum of integers lies between. The decimals of a float
-        are those that Python shows. ``name`` is that of the argument, for errors.
+        If the unit is 1 or the distance infinite, it stays as it is. Of units of 1/1000 fractions
+        are dropped, as no sum of integers lies between. The decimals of a float are those that
+        Python shows. ``name`` is that of the argument, for errors.
         """
         number = arguments.limit(name, distance)
         if self.per_one == 1 or number == math.inf:
@@ -165,7 +166,6 @@ class _Impedance:
         """
         graph = self.prepare_for_sources(origins)
         self._n_pairs += origins.size
-        # Labels are built over a hierarchy, and once.
         # Labels are built over a hierarchy, and once.
         derived = graph.derived
         if (

@@ -135,8 +135,8 @@ def write_omx(
     table_columns = arguments.columns("table", table)
     if table_columns is None:
         raise InputError(f"table must be a table, not {arguments.describe(table)}")
-    table_columns = columns_in_order("table", table_columns)
-    pairs = end_pairs([str(name) for name in table_columns])
+    table_columns = columns_in_order("table", table_columns)  # rows in one order, by their labels
+    pairs = end_pairs([str(name) for name in table_columns])  # pairs of names known as ends
     if len(pairs) != 1:
         raise InputError(
             f"table: it is not sure which columns hold the pairs; it has {listed(table_columns)}; "
@@ -167,7 +167,7 @@ def write_omx(
     zones, places = np.unique(np.concatenate([origins, destinations]), return_inverse=True)
     rows_of_matrix, columns_of_matrix = np.split(places, 2)
     cells = rows_of_matrix * zones.size + columns_of_matrix
-    omx.require_memory(path, zones.size**2, len(names))
+    omx.require_memory(path, zones.size**2, len(names))  # CapacityError if matrices do not fit
     if sort_distinct(cells).size < cells.size:
         ordered = np.sort(cells)
         cell = ordered[np.flatnonzero(ordered[1:] == ordered[:-1])[0]]

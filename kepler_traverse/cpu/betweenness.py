@@ -197,7 +197,8 @@ def absorbs(distance, least):
     rounded to that distance.
 
     ``least`` is three quarters of the smallest weight. The weight itself would not do: if it is
-    half a unit in the last place of the distance, only every second distance absorbs it.
+    half a unit in the last place of the distance, only every second distance absorbs it. Three
+    quarters of it are less than half a unit then, which each distance absorbs.
     """
     return distance + least == distance
 

@@ -22,6 +22,7 @@ def breadth_first_order(matrices, source: int):
     The order is int32 of shape (n_reached,). The predecessors are int32 of shape (n_vertices,),
     ``NO_VERTEX`` for the source and for vertices that are not reached.
     """
+    # Numba compiles a function for each kind of array: these are all contiguous and read-only.
     neighbors = []
     for indptr, indices in matrices:
         offsets = read_only(np.ascontiguousarray(indptr))

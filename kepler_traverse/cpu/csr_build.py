@@ -414,7 +414,7 @@ def filled(convert, array, dtype, scratch=None):
     slice, so that its temporary arrays are small.
     """
     result = _empty_like(scratch)(array.size, dtype)
-    for first, part in iter_slices(array):
+    for first, part in iter_slices(array):  # where each slice begins, and the slice
         result[first : first + part.size] = convert(part)
     return result
 
@@ -537,6 +537,8 @@ def renumber(columns, dtype, scratch=None):
     n_ids = sum(column.size for column in columns)
     if span <= 4 * n_ids + 1024 and lowest + span <= np.iinfo(np.int64).max:
         if scratch is not None:
+            # Per number of the range: its mark, its rank, and its id before and after the cast.
+            # ``require`` raises CapacityError if these bytes exceed the limit of memory.
             bytes_per_id = 1 + np.dtype(dtype).itemsize + 2 * kind.itemsize
             scratch.require(span * bytes_per_id, "the ids of the vertices")
         present = np.zeros(span, np.uint8)
@@ -585,6 +587,7 @@ def _find_distinct(columns, kind, scratch):
     for i, part in enumerate(parts):
         waiting.append(_sort_distinct(part).astype(kind, copy=False))
         if sum(each.size for each in waiting) > distinct.size or i == len(parts) - 1:
+            # Four times: these values, one array of all, its sorted copy, and the distinct ones.
             if scratch is not None:
                 scratch.require(
                     4 * sum(each.nbytes for each in [distinct, *waiting]), "the ids of the vertices"

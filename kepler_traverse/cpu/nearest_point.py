@@ -224,6 +224,8 @@ def _bound_of_box(tree, node, places, i, on_sphere):
             gap = max(gap - _SLACK, 0.0)
             bound += gap * gap
         return bound / 4 * _SHARE  # a quarter of the square of a chord is a haversine
+    # On the plane nothing is taken off for rounding: ``_measure`` does the same operations on larger
+    # or equal differences, and rounding keeps their order.
     for axis in range(2):
         gap = max(
             tree.low[node, axis] - places[i, axis], places[i, axis] - tree.high[node, axis], 0.0

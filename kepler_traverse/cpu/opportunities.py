@@ -221,7 +221,8 @@ def exponential(x):
     if not x > -746.0:  # below the smallest subnormal number; also of NaN
         return 0.0
 
-    # x is n ln 2 + r. ln 2 is subtracted in two parts, of which the first times n is exact.
+    # x is n ln 2 + r, where n is x / ln 2 rounded, so that r is at most ln 2 / 2 in size. ln 2 is
+    # subtracted in two parts, of which the first times n is exact.
     n = np.int64(np.floor(x * 1.4426950408889634 + 0.5))
     r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10
 

@@ -1065,7 +1065,7 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
         last_edge = offsets[u + 1]
 
         # Each of these loads misses the cache where few searches pass a vertex: they begin before
-        # they are needed.
+        # they are needed. With ``ALONE``, a line of ``prefetch_line`` is one element of the array.
         if head + _PREFETCH_DISTANCE < tail:
             prefetch_line(targets, offsets[queue[head + _PREFETCH_DISTANCE]], ALONE)
         n_edges += last_edge - first_edge
@@ -1776,6 +1776,7 @@ def _check_edges(i, rows, edges, scratch, findings, predecessor):
             further = d + (weights[e] if weights.size else one_hop)
             is_broken |= (further < row[v_place]) | ((v_place == 0) & (further <= limit))
             is_equal = further == row[v_place]
+            # At place 0 the predecessor that is read is not of this row; ``is_equal`` is False there.
             if predecessor is not None:
                 is_equal &= predecessor[before + v_place] == u
             # What a nearer vertex does not explain waits until a chain from the source reaches it.

@@ -63,7 +63,7 @@ class _Move:
         if not carried.targets:  # the first step
             return carried.next
         last = self._by_class(carried.targets[0])
-        before = self._by_class(carried.targets[-1])
+        before = self._by_class(carried.targets[-1])  # the last one again if it is the only one
         sums = add_up_curvature(self._by_class(carried.next), last, before, self._side, step)
         # With one earlier target: conjugate to the direction of the last step.
         if len(carried.targets) == 1:

@@ -297,7 +297,7 @@ def _local_order(
     by_head = stable_order(heads, n)
     out = (by_tail[1], heads[by_tail[0]].astype(np.int32))
     back = (by_head[1], tails[by_head[0]].astype(np.int32))
-    order, _ = breadth_first_order([out, back], 0)
+    order, _ = breadth_first_order([out, back], 0)  # the predecessors are not needed
     is_unreached = np.ones(n, np.bool_)
     is_unreached[order] = False
     unreached = np.flatnonzero(is_unreached)

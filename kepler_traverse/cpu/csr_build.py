@@ -383,8 +383,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
 
 
 def in_files(scratch):
-    """Return an object with the functions of ``protocols.CsrBackend``, such as ``assemble``, whose
-    long arrays are in files of ``scratch``, a ``runtime.scratch.Scratch``.
+    """Return an object with the functions of ``protocols.CsrBackend``, of which ``assemble`` and
+    ``renumber`` keep their long arrays in files of ``scratch``, a ``runtime.scratch.Scratch``.
     """
     builders = {build.__name__: partial(build, scratch=scratch) for build in (assemble, renumber)}
     return SimpleNamespace(**builders, count_isolated=count_isolated, transpose=transpose)

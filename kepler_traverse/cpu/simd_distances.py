@@ -359,6 +359,6 @@ def lay_out(typing_context, lines, v, lane, rows, doublings):
 
 def square_side(count: int) -> int:
     """Return the number of rows, and of columns, of the square that ``lay_out`` copies, for lines
-    of ``count`` numbers.
+    of ``count`` numbers. ``certificate.batch_cpu``, which calls it, computes the same number.
     """
     return min(count, 16)

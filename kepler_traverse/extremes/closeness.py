@@ -220,7 +220,8 @@ class _Closeness:
                 numbers = to_host(self._choose(candidates, size))
             else:
                 kind = "proofs"
-                # Vertices that are not proved to be behind are searched completely.
+                # Vertices that are not proved to be behind are searched completely. If they are
+                # few, the next round of this kind takes twice as many.
                 numbers, edges = self._not_below(self._choose(candidates, n_proofs))
                 n_proofs *= 2 if numbers.size <= n_proofs // 16 else 1
             if numbers.size:

@@ -188,6 +188,7 @@ class ExtremesSearch(SearchTogether):
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.derived.nbytes_on_device + _ARRAYS * 8 * graph.n_vertices
         work = Workload(graph, algorithm, query, n_sources=1)
+        # The last argument says why this strategy was chosen.
         super().__init__(work, strategy, nbytes, f"{graph!r}; {reason}")
         self._options: dict[str, Any] = {
             "algorithm": algorithm,

@@ -25,7 +25,8 @@ from .sweep import UNREACHED, LookupArrays, look_up, search_upward
 # A sweep (distances of all vertices) is faster if a source has more targets than one per this many
 # vertices.
 _VERTICES_PER_TARGET = 500
-BYTES_PER_VERTEX = 3 * 8 + 5 * 4 + 8 + 8  # of the arrays of one ``Lookup``, with sums of 64 bits
+# Of the arrays of one ``Lookup``: three of sums of 64 bits, five of int32, and two of int64.
+BYTES_PER_VERTEX = 3 * 8 + 5 * 4 + 8 + 8
 
 
 class Lookup:
@@ -160,6 +161,9 @@ class Lookup:
 def looks_up(query: Any, n_vertices: int) -> bool:
     """Return whether, for a ``Query`` on a graph of ``n_vertices``, the targets of each source are
     looked up one by one, in place of a sweep that finds the distances of all vertices.
+
+    Each source must have its own targets (``has_target_lists``). The search must return (``output``)
+    the paths to them; or only their distances, and then the targets must be few per source.
     """
     if not query.has_target_lists:
         return False

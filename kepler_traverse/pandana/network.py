@@ -608,7 +608,7 @@ class Network:
             pois[source[is_near], column[is_near]] = point[is_near]
         result = pd.DataFrame(lengths, index=self.node_ids, columns=list(range(1, k + 1)))
         if include_poi_ids:
-            for i in range(k):
+            for i in range(k):  # the position -1 is none of ``labels``, so that it becomes missing
                 result[f"poi{i + 1}"] = pd.Series(labels).reindex(pois[:, i]).array
         return result
 

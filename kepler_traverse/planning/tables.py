@@ -74,6 +74,7 @@ def read_network(path: Any, *, use: str | None = None) -> RoadNetwork:
             raise InputError(
                 f"{option_text('use', use)} is for GMNS; TNTP files have no uses of links"
             )
+        # ``first_through`` is FIRST THRU NODE: no path leads through vertices of smaller ids.
         first_through, columns = tntp.read_link_table(path)
         vertices = sort_distinct(np.concatenate([columns["init_node"], columns["term_node"]]))
         return RoadNetwork(_make_frame(columns), vertices[vertices < first_through].tolist())

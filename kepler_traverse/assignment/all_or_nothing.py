@@ -455,7 +455,9 @@ class HierarchyLoader(ABC):
     device: str  # "cpu" or "cuda"
 
     def __init__(self, problem: Problem, ground: Ground, is_selected: np.ndarray | None) -> None:
-        """``ground`` is the hierarchy of the problem; the others are those of the class."""
+        """Allocate the memory of all calls. ``ground`` is the hierarchy of the problem;
+        ``is_selected`` is described at the class.
+        """
         self._problem = problem
         self._ground = ground
         self._is_selected = is_selected

@@ -182,7 +182,7 @@ def add_paths(groups, demand, links, trees, new_length, paths, sizes):
 
 @njit(cache=True, nogil=True)
 def load_new_pairs(groups, demand, paths, flow, per_vehicle):
-    """Put the volume of each pair of some groups on its only path, the one of its first search.
+    """Put the volume of each pair of some groups on its only path, which its first search found.
 
     Add the volumes to ``flow`` (n_links,), the flow of all classes together, times the units that a
     vehicle of the class adds, ``per_vehicle`` (n_classes,).
@@ -451,6 +451,7 @@ def add_up(demand, paths, class_flow, rest):
                 for i in range(begin, begin + paths.length[path]):
                     link = paths.links[i]
                     before = class_flow[k, link]
+                    # ``added`` is what the rounded sum grew by; ``rest`` gets the exact difference.
                     after = before + flow
                     added = after - before
                     rest[k, link] += (before - (after - added)) + (flow - added)

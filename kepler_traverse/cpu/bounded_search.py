@@ -34,7 +34,7 @@ def bounded_search(offsets, targets, source, most_edges, seen, mark, queue):
     n_reached, n_walked, n_levels : int
         Vertices reached, edges walked, levels begun.
     n_reached_before, n_levels_before : int
-        The first and the last of these when the number of levels was the last power of two below
+        Vertices reached and levels begun when the number of levels was the last power of two below
         ``n_levels``, from which callers see how a search grows.
     is_whole : int
         1 if nothing was new at the end.

@@ -53,8 +53,8 @@ def ignore_indexes_of_other_versions() -> None:
     """Have Numba compile anew where its index names what this version of the package lacks.
 
     An index holds the types that functions were compiled for, among them classes of this package.
-    It is read whole before Numba compares the time of the source file, so that one which names a
-    class that is gone cannot be read at all.
+    Numba reads the whole index before it compares the time of the source file. So an index that
+    names a missing class cannot be read at all.
     """
     load = IndexDataCacheFile._load_index
 

@@ -234,7 +234,8 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
                         e += 1
                     edge[step] = e
                     # The last vertex enters the queue like any other, when the entry that it
-                    # leads to is looked at. One that is there already finds the rest by itself.
+                    # leads to is looked at. A vertex that has an entry already finds the rest of
+                    # the way by itself.
                     if j == size - 1 or place[u] != _NOWHERE:
                         break
                     place[u] = n_entries

@@ -162,6 +162,7 @@ class _Closeness:
     """
 
     def __init__(self, searches: Searches, k: int) -> None:
+        """Bound the closeness of all vertices, and search until the first ``k`` are known."""
         self._searches = searches
         self.graph = searches.graph
         self._xp = namespace(self.graph.offsets)

@@ -181,6 +181,9 @@ class ExtremesSearch(SearchTogether):
     """
 
     def __init__(self, graph: Graph, algorithm: str, unconnected: str, memory: int | None):
+        """Describe the search to what plans and runs it, and require that the graph is connected,
+        unless ``unconnected`` is "largest". The arguments are those of ``extremes``.
+        """
         reason = "searches from few vertices bound the eccentricities of all others"
         # What is shown as the strategy; each search inside chooses its own. ``work`` describes the
         # search to what plans it, as for all other searches.
@@ -408,6 +411,7 @@ class _Eccentricities:
     """
 
     def __init__(self, searches: Searches) -> None:
+        """Allocate the bounds; ``searches`` will make the searches that tighten them."""
         self._searches = searches
         self.graph = searches.graph
         n = self.graph.n_vertices

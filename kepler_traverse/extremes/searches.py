@@ -57,6 +57,7 @@ class Searches:
     """
 
     def __init__(self, graph: Graph, algorithm: str, certified: bool, memory: int | None) -> None:
+        """Keep the arguments, which are described at the class; nothing is planned yet."""
         self.graph = graph
         self.algorithm = algorithm
         self.count = 0

@@ -256,10 +256,10 @@ def _mark_subtrees(offsets, heads, work, largest):
     """Return the share of each rank, int64 of shape (n,), and the number of shares. Ranks above all
     shares have that number as their share.
 
-    ``work`` (n,) are the triangles of each rank, and a share has at most ``largest`` of them. All
-    neighbors above a rank, but for the lowest one, are also neighbors above that one, unless the
-    rank is an end. So the ranks are a tree in which the parent of a rank is the lowest rank above
-    it, and a share is a subtree.
+    ``work`` (n,) are the triangles of each rank, and a share has at most ``largest`` of them. The
+    lowest neighbor above a rank has arcs to all other neighbors above that rank, unless the rank is
+    an end. So the ranks are a tree in which the parent of a rank is its lowest neighbor above, and
+    a share is a subtree.
     """
     # the triangles of the subtree below each rank, itself included
     below = work.copy()
@@ -436,8 +436,8 @@ def hand_down(
 ) -> bool:
     """Add the volumes on the sides to the links that the sides stand for.
 
-    A side passes its volume to the link that explains its weight, or to both sides of lower arcs
-    that do, which pass it on in turn.
+    A side passes its volume to the link that explains its weight, or to the two sides of lower arcs
+    that explain it together. These pass it on in turn.
 
     Parameters
     ----------

@@ -171,6 +171,7 @@ def _join(neighbors_of_u, neighbors_of_v, v, u, joined):
     ``neighbors_of_u`` and ``neighbors_of_v``: the neighbors of u and of v, in ascending order. The
     result is their union without u and v.
     """
+    # Merge both lists: take the smaller number of their next ones, and once if both have it.
     n_joined = 0
     i = 0
     j = 0

@@ -164,6 +164,7 @@ class _GrowingLists:
     """
 
     def __init__(self, n_vertices: int, dtype: np.dtype, likely_rows: int):
+        """Allocate empty labels, with space for ``likely_rows`` rows; ``dtype`` is that of sums."""
         self._offsets = np.zeros(n_vertices + 1, np.int64)
         self._hubs = np.empty(likely_rows, np.int32)
         self._distances = np.empty(likely_rows, dtype)

@@ -33,6 +33,7 @@ class LabelsOnGpu:
     """
 
     def __init__(self, labels: Any):
+        """Copy the arrays of ``labels``, a ``HubLabels``, to the current GPU."""
         self._dtype = labels.dtype
         self._arrays: dict[str, Any] = {"rank": cp.asarray(labels.rank)}
         for suffix, lists in (("", labels.outward), ("_in", labels.inward)):

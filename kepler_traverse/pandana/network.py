@@ -96,6 +96,7 @@ class _Impedance:
         n_nodes: int,
         directed: bool,
     ):
+        """Check the impedances, and build the graph. The arguments are those of the class."""
         weights = np.asarray(impedance)
         if weights.dtype.kind not in "iuf":
             raise InputError(f"edge_weights[{name!r}] must be numbers, not {weights.dtype}")

@@ -42,7 +42,7 @@ def strategies(published: bool = False) -> Any:
     ['edge_classes', 'duplicates', 'stream_frontier']
     """
     published = arguments.flag("published", published)
-    plugins.refuse_failed()
+    plugins.refuse_failed()  # InputError if a plug-in cannot be used
     records = []
     for algorithm, registry in (("bfs", BFS), ("sssp", SSSP)):
         # ``with_plugins`` returns two lists: the strategies for one source, and those for many.

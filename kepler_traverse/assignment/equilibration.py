@@ -103,6 +103,7 @@ class PathEquilibration:
         for step in range(n_steps):
             groups = np.arange(step, n_groups, n_steps)  # each group is in one step
             self._search(groups)
+            # Put the volumes of these groups on the paths that were found, and add them to ``flow``.
             path_flows.load_new_pairs(groups, demand, self._paths, flow, self.problem.per_vehicle)
             # The volume of this step's groups and of those before.
             loaded = volumes[np.arange(n_groups) % n_steps <= step].sum()
@@ -134,6 +135,9 @@ class PathEquilibration:
         groups = np.arange(demand.origin.size)
         costs = self.problem.arrays_at(self.loads.flow)  # as functions of the flow
         for _ in range(_MAX_SHIFTS):
+            # ``excess`` is what the flows, as the shifts met them, cost more than on the cheapest
+            # known path of their pairs. It is compared with what they cost more, at the last
+            # ``measure``, than on the shortest of all paths.
             excess, self._stamp = path_flows.shift_flows(
                 groups, demand, self._paths, self.loads, costs, self._mark, self._stamp
             )

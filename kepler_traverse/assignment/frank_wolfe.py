@@ -64,6 +64,10 @@ class _Move:
             return carried.next
         last = self._by_class(carried.targets[0])
         before = self._by_class(carried.targets[-1])  # the last one again if it is the only one
+        # Products of two directions from the current flows: ``direction`` leads to the all-or-nothing
+        # flows, ``last`` to the last target, and ``mixed`` to a point between the last two targets.
+        # A ``difference`` is one direction less another: to the all-or-nothing flows less that to
+        # the last target; next to ``mixed``, to the target before the last less that to the last.
         sums = add_up_curvature(self._by_class(carried.next), last, before, self._side, step)
         # With one earlier target: conjugate to the direction of the last step.
         if len(carried.targets) == 1:
@@ -188,6 +192,7 @@ class BiconjugateFrankWolfe:
         """Return the proved bound of the current flows, and find the all-or-nothing flows at their
         costs for ``improve``.
         """
+        # Costs are computed anew only where a flow has changed.
         self.loads = self.problem.loads_again(self.class_flow, self.loads)
         self._next, distance = self._load()
         return self.problem.bound(self.class_flow, self.loads.cost, distance)

@@ -314,7 +314,8 @@ class Problem:
         missing = np.flatnonzero(np.isinf(distance))
         if not missing.size:
             return
-        # The message names the ends of the first such pair. Its origin is that of its group.
+        # The message names the ends of the first such pair. Its origin is that of its group. Ids are
+        # looked up by rank, the order of the ids.
         pair = missing[0]
         group = int(np.searchsorted(self.demand.first_pair, pair, side="right")) - 1
         numbers = np.array([self.demand.origin[group], self.demand.destination[pair]])

@@ -193,6 +193,7 @@ class Equilibrium:
         network = self.problem.network
         n_pairs = np.diff(demand.first_pair)  # of each group
         origins = np.repeat(demand.origin, n_pairs)[is_used]
+        # Pairs have vertex numbers, and ids are looked up by rank, the order of the ids.
         columns = {
             "origin": Column(network.ids.at(network.rank[origins])),
             "destination": Column(network.ids.at(network.rank[demand.destination[is_used]])),

@@ -132,6 +132,7 @@ class SweepLoaderOnGpu(HierarchyLoader):
 
     def _new_carried(self, k: int) -> CarriedOnGpu:
         """Return arrays for the volumes of class ``k`` on the arcs, all 0."""
+        # Shares of the groups as on the CPU, so that sums have the same bits.
         return CarriedOnGpu(self._searches, self._first_blocks(k, self._n_shares(k)))
 
     def _new_selected(self, k: int) -> _Selected | None:

@@ -301,7 +301,7 @@ def _find_parents(source, count, parent, paths, up_sums, arrays):
     for i in range(count):
         p = reached[i]
         total[p] = 0
-        if p != source:
+        if p != source:  # ``up_tail`` is the lower position of an edge upward
             total[p] = total[paths.up_tail[parent[p]]] + up_sums[parent[p]]
         for e in range(up.offsets[p], up.offsets[p + 1]):
             q = up.heads[e]

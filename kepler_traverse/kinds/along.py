@@ -360,8 +360,9 @@ def _sums_over_hierarchy(
     if group.sums is not None:
         return along.in_units(_select_sums_of_lists(asked, group, lists))
 
-    # Distances beyond the limit of their source count as those without a path. ``rows`` has the
-    # number of the source of each target, and ``bounds`` the limits in units of the hierarchy.
+    # A hierarchy adds up weights as integers, in units of ``hierarchy.unit``. Distances beyond the
+    # limit of their source count as those without a path. ``rows`` has the number of the source of
+    # each target, and ``bounds`` the limits in units: one for all sources, or one each.
     rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
     hierarchy = query.sums.hierarchy
     limits = [query.limit] if query.limits is None else query.limits.of(group.sources)
@@ -475,11 +476,14 @@ def sums_at_targets(
         tree, walk_scratch = scratch[thread]
 
         row = to_host(distance[i]) if is_rows(distance) else distance[i]
+        # None twice: distances are sums of the weights as they are, in no other unit, and are all
+        # known, so that nothing looks them up on the way.
         walks = Walks(reverse.offsets, reverse.targets, weights, None, row, None, *walk_scratch)
         begin, end = lists.offsets[i : i + 2].tolist()
         targets = np.ascontiguousarray(lists.vertices[begin:end])
         source = int(group.sources[i])
-        # The number of the source is its stamp: no other search of this tree has it.
+        # The sums of a vertex count only if it has the stamp of the search, so that the scratch
+        # need not be cleared. The number of the source is its stamp: no other search has it.
         unexplained[i] = sum_to_targets(source, targets, bound, i, walks, edges.columns, tree)
         if unexplained[i] == NO_EDGE:
             sums.take(tree, targets, i, begin)

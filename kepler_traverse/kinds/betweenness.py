@@ -198,9 +198,10 @@ def error_bound(samples: int, delta: float, n: int, cells: int) -> float:
 
     ``samples`` of the ``n`` vertices are searched from, and ``cells`` vertices or edges have a
     value. The values of a cell for one source each are between 0 and 1, and the sources are drawn
-    without being put back. So Serfling's bound holds for each cell (1974, corollary 1.1). It holds
-    for all of them together with the sum of the probabilities that it fails. A vertex has no paths
-    from itself, so its own sample may have one source less.
+    without being put back. So Serfling's bound holds for each cell (1974, corollary 1.1): of m
+    values, sqrt((1 - (m - 1) / n) * log(2 / p) / (2 * m)) fails with a probability of at most p. It
+    holds for all cells together with p = delta / cells. A vertex has no paths from itself, so that
+    its own sample may have one source less: m is ``samples`` - 1.
     """
     return math.sqrt((1 - (samples - 2) / n) * math.log(2 * cells / delta) / (2 * (samples - 1)))
 
@@ -259,6 +260,7 @@ def find_scales(
 
     def scale(k: int) -> float:
         """Return the factor of a sum over the paths from k sources."""
+        # Each source makes a pair with each of the other ends.
         if options.normalized:
             return 1 / (k * (others - 1))
         # A sum over some sources stands for all. In an undirected graph each pair is there twice.
@@ -355,7 +357,8 @@ class Betweenness(Loads):
         """Add the loads of a group of sources.
 
         One source is certified first: of the first group, and of each group whose distances are an
-        array with a row per source.
+        array with a row per source. Even shares have no certificate: its rules are about shares by
+        the number of paths.
         """
         distance: Any = group.distance
         if not self._is_even and len(group) and (is_rows(distance) or not self._is_certified):
@@ -396,7 +399,8 @@ class Betweenness(Loads):
         endpoints = self._question.endpoints and exponents is None
         of = of_edges, endpoints  # as ``_select_counted`` takes it
 
-        # Compiled code adds the loads of most sources. ``status`` says which ones it leaves.
+        # Compiled code adds the loads of most sources, and leaves those with a ``status`` other
+        # than 0.
         status = np.zeros(sources.size, np.int64)
         task = cpu.Task(
             sources,
@@ -410,6 +414,7 @@ class Betweenness(Loads):
         kernel = cpu.add_by_weights
         if is_hops(kind):
             kernel = cpu.add_by_hops
+        # ``own`` has what each thread uses alone: a scratch, and sums to add to.
         threads.run(
             kernel,
             sources.size,
@@ -421,7 +426,7 @@ class Betweenness(Loads):
 
         # It leaves sources whose sums rounding may spoil, which need exact sums, and sources with
         # so many paths that their counts need exponents.
-        if (status == cpu.NOT_EXPLAINED).any():
+        if (status == cpu.NOT_EXPLAINED).any():  # no path is as long as a distance
             raise closed_cycle_error(kind)
         unfinished = np.flatnonzero(status).tolist()
 
@@ -447,12 +452,14 @@ class Betweenness(Loads):
 
         A weight is absorbed if a distance plus this weight is rounded to that distance. Then exact
         sums must decide which edges are on shortest paths. ``cpu.absorbs`` takes the number that is
-        returned.
+        returned. The whole weight would not do there: half a unit in the last place of a distance
+        is absorbed by every second distance only, and may not be by the one that is tested.
         """
         graph = self.graph
         if kind.kind != "f" or graph.integer_weights or not graph.n_edges:
             return kind.type(0)
         least = kind.type(0.75) * kind.type(graph.derived.min_weight)
+        # a bound of all distances: by the weights of any path, and by the limit
         longest = min(graph.derived.max_sum, float(self.find_bound(kind)))
         if cpu.absorbs(kind.type(longest), least):
             return least
@@ -529,8 +536,10 @@ class Betweenness(Loads):
         scratch, exponents = memory
         scratch.distance[:] = to_host(row)
         counted = self._select_counted(of)
+        # No vertices, an empty array of their type, stand for all.
         search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
         loads = cpu.Sums(sums.low, sums.high)
+        # None: without exact sums. What is returned is 0 if the loads were added.
         if cpu.add_scaled(search, edges, counted, exponents, None, scratch, loads):
             raise closed_cycle_error(kind)
 
@@ -571,7 +580,7 @@ class Betweenness(Loads):
 
         ``key`` has the type of the distances, and whether they are an array with a row per source.
         Both forms need a scratch of their own: rows overwrite all distances of a scratch, and the
-        other form expects it to hold none.
+        other form expects it to hold none. A mark per edge is needed by weights alone.
         """
         kind, _ = key
         return cpu.new_scratch(
@@ -581,8 +590,9 @@ class Betweenness(Loads):
     def _add_on_gpu(self, group: Traversals) -> None:
         """Add the loads of a group on the GPU.
 
-        The loads of some sources are added on the host instead: where rounding may absorb a weight,
-        or counts of paths need exponents.
+        The loads of some sources are added on the host instead. For some, rounding may absorb a
+        weight: a distance plus the weight is rounded to the distance. Others have so many shortest
+        paths that float64 cannot count them without an exponent.
         """
         graph = self.asked.graph
         xp = namespace(group.distance)
@@ -598,6 +608,8 @@ class Betweenness(Loads):
         of = self.of == "edges", self._question.endpoints
         group = self._add_absorbed(group, of)
         sums = gpu.LoadSums(**{"edges" if of[0] else "vertices": self.on_gpu})
+        # bool, True for sources of which the kernels have added nothing: a vertex has 2**1000 or
+        # more shortest paths. Their distances absorb no weight, since those that do are gone.
         is_left = gpu.add_loads(graph, group.sources, group.distance, sums, is_target, of[1])
         for i in np.flatnonzero(is_left).tolist():
             kind = self._choose_type(group.distance)
@@ -706,6 +718,7 @@ class Betweenness(Loads):
         sums = self.sums
         cells = np.arange(self.n_cells)
         # Of both directions of an edge, the one that leads to the larger vertex number has the sum.
+        # Cells are positions in the reversed graph, whose edges are listed by their heads: ``dst``.
         if self.of == "edges" and not self.graph.directed:
             dst = np.repeat(np.arange(self.graph.n_vertices), np.diff(self.graph.reverse.offsets))
             cells = cells[self.graph.reverse.targets <= dst]

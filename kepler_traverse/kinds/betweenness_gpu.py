@@ -167,8 +167,9 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     n = graph.n_vertices
     k = len(distance)
     # A lane is one of the 32 sources of a group. Each vertex has one level (1 byte) and one value
-    # (8 bytes) per lane, and one word that says which levels its lanes have. The sums of chunks
-    # take at most two bytes per edge.
+    # (8 bytes) per lane, and one word that says which levels its lanes have. A list of ``CHUNK``
+    # edges or more has at most 2 / CHUNK chunks per edge, each with a sum of 8 bytes per lane: 2 *
+    # 8 * 32 / 256, two bytes per edge.
     bytes_per_group = n * (9 * WARP + 8) + 2 * graph.n_edges
     fitting = memory.fitting(STATE_BYTES) // max(bytes_per_group, 1)
     at_once = max(1, min(-(-k // WARP), _groups_at_once(n), fitting))
@@ -272,7 +273,7 @@ def _add_by_blocks(
     blocks = max(1, min(k, BLOCKS, blocks_at_once(search), fitting))
 
     flat, pitch = flatten_distances(distance)
-    overflows = cp.zeros(k, np.int32)
+    overflows = cp.zeros(k, np.int32)  # not 0 for sources that add nothing
     args = {
         "offsets": graph.offsets,
         "targets": graph.targets,
@@ -283,7 +284,7 @@ def _add_by_blocks(
         "n_vertices": np.int64(n),
         "sources": cp.asarray(sources, np.int64),
         "n_sources": np.int64(k),
-        "taken": cp.zeros(1, np.int64),
+        "taken": cp.zeros(1, np.int64),  # how many sources blocks have taken, each the next one
         "distance": flat.view(np.uint8),
         "pitch": pitch,
         # per block: the paths to each vertex, and later (1 + dependency) / paths; how many of its
@@ -311,6 +312,9 @@ def bytes_needed(
     """
     if one_byte_hops:
         groups = min(-(-n_sources // WARP), _groups_at_once(n_vertices))
+        # At most: lists of ``CHUNK`` edges or more are cut, and the last chunk may be short. Each
+        # group has a double per lane and chunk. The chunks themselves are words, of the edges out
+        # of vertices and of those into them.
         chunks = 2 * n_edges // CHUNK + 1
         return groups * (n_vertices * (9 * WARP + 8) + 8 * WARP * chunks) + 2 * 8 * chunks
     return min(n_sources, BLOCKS) * n_vertices * _block_bytes(index) + 16 * n_sources
@@ -321,6 +325,7 @@ def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
 
     ``hops`` says whether distances are hops. Else they have the type of the weights, ``weight_t``.
     """
+    # Hops of one byte take the kernels for 32 sources, and wider ones a block per source.
     if hops:
         return [
             Request(_COUNTS.variant(**_sizes())),

@@ -220,6 +220,8 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
     # Neither a row that a filter has left out nor a self-loop has an edge. They have different
     # marks in place of its position, and only the former is an error.
     if host.report.filtered_rows and host.edges_of_rows is not None:
+        # the first row of ``edges_of_rows``: the position of the edge from ``src`` to ``dst``, or
+        # a mark
         wrong = np.flatnonzero(host.edges_of_rows[0][rows] == no_edge(host.n_vertices))
         if wrong.size:
             raise InputError(
@@ -347,8 +349,8 @@ def _find_amounts_and_unit(
         return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
     # Where sources have no weights, their number is not known here but at most that of the
-    # vertices. So the bound only keeps the sums within 128 bits, and what an edge carries is
-    # checked again at the end.
+    # vertices. So the bound only keeps the sums within ``BITS``, the bits that words of 128 bits
+    # have for them, and what an edge carries is checked again at the end.
     if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
         raise PrecisionError(
             "the sum of all volumes exceeds int64; scale them down, or give floats"
@@ -492,7 +494,7 @@ class Flows(Loads):
         cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
         loads = sums.low[cells], sums.high[cells]
 
-        # The next source finds sums of 0.
+        # Set to 0 what this source has added, so that the next one finds sums of 0.
         sums.low[places] = 0
         sums.high[places] = 0
         return cells, loads
@@ -557,7 +559,7 @@ class Flows(Loads):
             )
             # The kernel leaves sources with edges of length zero on their paths to the CPU.
             on_host = np.flatnonzero(is_left)
-        cells_are = CELLS.index(self.of)
+        cells_are = CELLS.index(self.of)  # ``carry`` takes the position in ``CELLS``
         # per source, a vertex whose distance no edge explains
         unexplained = np.full(len(group), NO_EDGE)
 
@@ -575,6 +577,8 @@ class Flows(Loads):
             is_lost, is_sent = np.zeros((2, targets.size), np.bool_)
             served = Served(targets, low, high, prepared.bound, is_lost, is_sent)
             reverse = prepared.reverse
+            # None twice: distances are sums of the weights as they are, in no other unit, and are
+            # all known, so that nothing looks them up on the way.
             walks = Walks(
                 reverse.offsets, reverse.targets, prepared.weights, None, row, None, *scratch
             )
@@ -584,6 +588,8 @@ class Flows(Loads):
             # ``carry`` has marked the targets that something was sent to, and those without a path.
             if self.of == "pairs":
                 sums.add_at(rows[is_sent], low[is_sent], high[is_sent])
+            # What pairs without a path would have carried, and their number, have the two places
+            # behind those of the cells.
             if is_lost.any():
                 places = np.full(int(is_lost.sum()), self.n_cells + LOST)
                 sums.add_at(places, low[is_lost], high[is_lost])

@@ -112,7 +112,7 @@ def add_flows(
     of_hops = is_hops(distance.dtype)
     reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
     is_narrow = graph.n_edges < MIN_WIDE_EDGES
-    n_cells = sums.low.size - 2
+    n_cells = sums.low.size - 2  # without the places of pairs that have no path
     is_through = volumes.named is not None
     count_bits = _count_bits(graph, volumes)
     is_wide = count_bits == 0
@@ -145,7 +145,7 @@ def add_flows(
         "n_vertices": np.int64(n),
         "sources": cp.asarray(sources, np.int64),
         "n_sources": np.int64(k),
-        "taken": cp.zeros(1, np.int64),
+        "taken": cp.zeros(1, np.int64),  # how many sources blocks have taken, each the next one
         "distance": rows.view(np.uint8),
         "pitch": pitch,
         "offsets": None if volumes.offsets is None else cp.asarray(volumes.offsets, np.int64),
@@ -192,6 +192,9 @@ def bytes_needed(
     """
     bytes_per_source = n_vertices * _state_bytes(index, is_through=is_through)
     of_blocks = min(STATE_BYTES, min(n_sources, BLOCKS) * bytes_per_source)
+    # Per pair a target, a row and an amount. Per source its number, the begin of its pairs and its
+    # factor, and 4 bytes that say whether it is left. Two more numbers are the end of the pairs,
+    # and how many sources blocks have taken.
     return max(bytes_per_source, of_blocks) + 24 * n_pairs + 28 * n_sources + 16
 
 

@@ -95,6 +95,7 @@ def bytes_needed(n_vertices: int, n_edges: int, k: int, weighted: bool) -> int:
     """Return the bytes that ``k_nearest`` takes on a GPU at most, in addition to the graph and its
     reverse. ``weighted`` says whether weights are read, of which there is an int64 copy.
     """
-    # per label two sets of a distance and a source, and the sources as they are returned
+    # Per label there are two sets of a distance and a source, and the source that is returned. Per
+    # vertex there are 2 flags, one per set: whether its labels have changed.
     bytes_per_label = 2 * (8 + 4) + 8
     return n_vertices * (k * bytes_per_label + 2) + 8 * n_edges * weighted

@@ -46,6 +46,7 @@ def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
         max_rows = n_vertices
     else:
         max_rows = int(min(n_vertices, question.limit + 1))  # the source itself is at level 0
-    # A search from the periphery has up to twice the levels of one from the center.
+    # A search from the periphery has up to twice the levels of one from the center. The source
+    # itself is at one level more. Without a search, each vertex may be at a level of its own.
     estimate = 2 * depth + 1 if depth else n_vertices
     return min(max_rows, estimate), max_rows

@@ -90,9 +90,9 @@ class Loads:
         self.n_cells = count_cells(self.graph, of, asked.pairs)
         self.exponent = exponent
         self.value = asked.kind.load  # the name of the column
-        # The sums of each thread. None: it has added nothing since they were last brought together.
+        # The sums of each thread. None: it has added nothing since ``sums_of_cells`` was last read.
         self._sums: list[ExactSums | None] = [None] * threads.max_threads()
-        self._on_gpu: OnGpu | None = None  # None where no kernel has added anything since then
+        self._on_gpu: OnGpu | None = None  # None if no kernel has added anything since then
         # per thread, a scratch and the key that it was made for
         self._scratch: list[tuple[Any, Any]] = [(None, None)] * threads.max_threads()
 

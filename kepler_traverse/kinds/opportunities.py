@@ -61,7 +61,8 @@ DECAYS = {
     "logistic": cpu.LOGISTIC,
     "power": cpu.POWER,
 }
-# A logistic decay has two: the middle, and the standard deviation of the distribution.
+# A logistic decay has two parameters: the middle, and the standard deviation of the distribution.
+# The deviation times this factor is the width by which distances are divided.
 _WIDTH_OF_DEVIATION = np.sqrt(3.0) / np.pi
 # names of columns, which no attribute may have
 SOURCE = "source"
@@ -633,6 +634,7 @@ def find_bands(distance: Array, cutoffs: np.ndarray) -> Array:
     """
     xp = namespace(distance)
     positions = xp.zeros(distance.shape, np.int64)
+    # The last cutoff is not compared, since it holds all distances.
     for cutoff in cutoffs[:-1].tolist():
         positions += ~at_most(distance, cutoff)
     return xp.asarray(cutoffs)[positions]

@@ -126,7 +126,9 @@ def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: 
     attributes and the cutoffs.
     """
     width = n_attributes * n_cutoffs
-    # the words of one step, and those of the next one, which it writes
+    # The words of one step, and those of the next one, which it writes. The first are at most
+    # ``SUMS_AT_ONCE``, unless one source has more, and the others are fewer: together less than
+    # twice as many.
     blocks = _n_reduction_blocks(n_vertices)
     blocks += _n_reduction_blocks(blocks)
     sums_at_once = min(n_sources * width * blocks, max(2 * SUMS_AT_ONCE, width * blocks))

@@ -290,6 +290,7 @@ def frame_of_pairs(
         options=options,
         pairs=table,
     )
+    # What lies beyond the limit need not be cut from the searches (``cut``): records leave it out.
     if plan.query.targets is not None:  # one origin, whose plan has its destinations
         groups = iter([plan.run(table.sources, cut=False)])
     else:

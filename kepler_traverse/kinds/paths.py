@@ -108,6 +108,8 @@ def walk_by_distances(
         if limit is not None:
             is_found &= at_most(row[targets], limit)
         source = int(traversals.sources[i])
+        # None twice: distances are sums of the weights as they are, in no other unit, and are all
+        # known, so that nothing looks them up on the way.
         walks = Walks(reverse.offsets, reverse.targets, weights, None, row, None, *scratch)
         for j in np.flatnonzero(is_found).tolist():
             size = walk(source, int(targets[j]), walks)
@@ -215,6 +217,7 @@ def sums_along(values: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     # ``order`` lists the paths, the longest first. ``counts[p]`` says how many have a vertex at
     # position p, counted from 0.
     order = np.argsort(-sizes, kind="stable")
+    # Negated, sizes and positions ascend, and the paths with more vertices than p come first.
     counts = np.searchsorted(-sizes[order], -np.arange(longest), side="left")
 
     # All paths that are long enough advance together by one vertex, an operation on arrays. Once
@@ -315,6 +318,6 @@ def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa
     are guesses. A true bound, with all vertices on each path, would be far too large to size memory
     by.
     """
-    n_paths, most_paths = question.pairs.rows_per_source
+    n_paths, most_paths = question.pairs.rows_per_source  # the mean and the largest number
     estimate = n_paths * min(n_vertices, _VERTICES_PER_PATH)
     return estimate, most_paths * min(n_vertices, 16 * _VERTICES_PER_PATH)

@@ -127,29 +127,34 @@ class Question(Generic[OptionsT]):
         )
 
     def of_plan(self) -> dict[str, Any]:
-        """Return the keyword arguments of ``plan_multi_source`` that follow from the question."""
+        """Return the keyword arguments of ``plan_multi_source`` that follow from the question: the
+        kind of result, and fields of the ``Query`` of the searches.
+        """
         kind = self.kind
         targets = self.targets
-        # Columns to add up along the paths. Kinds whose searches return paths add up along these
-        # paths themselves, so that their plan has nothing to walk.
+        # The columns of the edge list to add up along the paths, or None. Where the searches output
+        # the paths themselves (``keeps``), the kind adds up along these, and the plan does not.
         walks = self.options.walks if kind.keeps != "paths" else None
-        # Certificates need all distances. So does a limit per source, where only counts per level
-        # are asked for: counts that are made already cannot be cut.
+        # Certificates need all distances. So do limits that differ between sources, where searches
+        # would output only the numbers of vertices per level: these numbers cannot be cut.
         is_cut = self.limits is not None and kind.keeps == "counts"
         needs_all = self.certify != "none" or is_cut
-        # Forms are representations of distances other than an array with a row per source. Records
-        # of unreached vertices, and walks along paths, can be made from such an array alone.
+        # ``kind.reads`` lists the representations of distances, besides an array with a row per
+        # source, that the kind takes. Records of unreached vertices, and walks along paths, need
+        # such an array.
         reads_forms = self.options.unreached == "omit" and not walks
         return {
-            # Where a kind of one search, such as the k nearest sources, takes a search per source
-            # in its place, these are planned as for distances.
+            # ``one_search`` means: one search from all sources, which is planned elsewhere. Where
+            # it cannot be made, as for the k nearest sources by float weights, there is a search
+            # per source. This plan is for these searches, which return distances.
             "result": "distances" if kind.one_search else kind.name,
             "limit": self.limit,
             "limits": self.limits,
             "targets": None if targets is None else targets.ids,
-            "output": "all" if needs_all else None,
+            "output": "all" if needs_all else None,  # None: what the kind needs
             "forms": kind.reads if reads_forms else (),
             "walks": walks,
+            # what the options of the kind ask of the searches, such as the k nearest targets
             **self.options.of_query(None if targets is None else targets.numbers),
         }
 

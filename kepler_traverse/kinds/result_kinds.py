@@ -655,7 +655,7 @@ class ResultKind(Generic[OptionsT]):
             return columns[: len(expected)] == expected and (
                 len(columns) > len(expected) or "values" not in self.needs
             )
-        # the order of cugraph.sssp
+        # cugraph.sssp has the distance before the vertex: source, distance, vertex
         if self.is_distances and columns == (expected[0], expected[2], expected[1], *expected[3:]):
             return True
         return columns == expected
@@ -691,7 +691,7 @@ class ResultKind(Generic[OptionsT]):
     @property
     def needs_edge_rows(self) -> bool:
         """Whether a record names a row of the edge list, so that the graph must know the rows of
-        its edges.
+        its edges. Results that are added up over the sources name them where edges carry the loads.
         """
         return "edge" in self.columns or self.adds_up
 
@@ -702,7 +702,12 @@ class ResultKind(Generic[OptionsT]):
 
     @property
     def takes_limits(self) -> bool:
-        """Whether each source may have a limit of its own."""
+        """Whether each source may have a limit of its own.
+
+        That needs a search of its own, whose records can be cut at the limit. So it does not fit
+        one search from all sources, sums over all sources, hub labels or a table of pairs. The
+        limit of a kind with cutoffs is the largest of these.
+        """
         is_of_searches = not (self.one_search or self.adds_up or self.of_labels)
         return is_of_searches and not (self.takes_cutoffs or self.needs_pairs)
 
@@ -763,7 +768,7 @@ class ResultKind(Generic[OptionsT]):
         weights.
         """
         # By hops, a kind with ``of_levels`` reads the numbers of vertices per level alone. The
-        # first module counts these.
+        # kernels of the first module, ``cuda.distance_stats``, count these.
         if hops and self.of_levels is not None:
             names = self.on_gpu[:1]
         else:
@@ -800,7 +805,8 @@ class ResultKind(Generic[OptionsT]):
         numbers = len(self.columns) - ids - distances
         if self.names_columns:
             numbers += len(question.options.values)
-        # A row is a list with one id of its source: per distance, that takes next to nothing.
+        # The sizes are per distance. A list has one id, of its source, for all of its distances:
+        # per distance, that takes next to nothing.
         if self.written_as == "lists":
             ids = 0
         return RowSize(rows, max_rows, ids, distances, numbers)

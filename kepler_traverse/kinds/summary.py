@@ -70,6 +70,7 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
     # are computed, so that a division by 0 is no error.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         mean = np.where(others > 0, total / others, 0.0)
+        # ``count_listed`` counts a closed vertex, which has two numbers, once
         fraction = others / max(count_listed(asked.graph) - 1, 1)
         closeness = np.where(total > 0, others / total * fraction, 0.0)
 

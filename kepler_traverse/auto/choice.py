@@ -138,6 +138,7 @@ class Choice:
         )
         if not doubtful or self.factor(name) * seconds_at_once < WORTH:
             return min(self._groups[name], left)
+        # A strategy is judged after ``_SETTLED`` groups: each gets its part of a trial's time.
         size = self._trial_size(name, left, TRIAL * seconds_at_once / _SETTLED)
         if size < left:
             seconds_in_two = self._estimates[name](size) + self._estimates[name](left - size)

@@ -21,13 +21,18 @@ _FILE = Path(__file__).with_name("costs.json")
 
 # The speed of the machine that each term scales with.
 #   start, level         steps in which the host takes part
+#   sort                 what is sorted: vertices that searches reach, or edges
+#   count                results that are counted per level
 #   chain                dependent loads
 #   share                work that one worker (block or core) does alone
+#   uneven               the same of a block, weighted by how few vertices have most edges
+#   spill                accesses of a search to what its shared memory cannot hold
 #   lookup               vertices of the first path of a source, whose distances are looked up in a hierarchy
 #   merge                hubs of labels that answer a pair
 #   edge, vertex         work that all workers share
 #   again                edges that are relaxed again because weights are uneven
 #   extra_round          additional rounds because weights are uneven
+#   reverse              edges of the reversed graph, which is built
 #   row, write, clear    bytes that are accessed sequentially
 #   bus                  bytes of edges that are copied from host memory to a GPU
 #   miss                 loads that miss the cache of a core

@@ -218,6 +218,7 @@ def _all_levels(
     if not levels_earlier or reached <= reached_earlier:
         return max(levels, 1)
     growth_of_levels = max(levels, levels_earlier + 1) / levels_earlier
+    # n / reached = (all levels / levels) ** power, where growth is taken to be at least linear
     power = math.log(reached / reached_earlier) / math.log(growth_of_levels)
     return max(levels, 1) * (n / reached) ** (1 / max(power, 1.0))
 

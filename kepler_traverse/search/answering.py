@@ -37,6 +37,7 @@ def answering_labels(graph: Any, query: Query, metric: str) -> HubLabels | None:
     if query.output == "paths":
         has_few_targets = query.has_target_lists and query.targets_per_source <= _PATHS_PER_SOURCE
     elif query.has_target_lists:
+        # whether looking up each target takes less time than a sweep over all vertices
         has_few_targets = looks_up(query, graph.n_vertices)
     else:
         has_few_targets = (

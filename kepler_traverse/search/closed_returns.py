@@ -26,6 +26,7 @@ def closed_sources(graph: Graph, sources: Iterable[int]) -> dict[int, int]:
     """
     if graph.closed is None or not graph.has_negative_weights:
         return {}
+    # ``closed`` has two rows: the numbers where paths begin, and those where they end.
     end_of = dict(zip(*graph.closed.tolist(), strict=True))
     return {source: end_of[source] for source in sources if source in end_of}
 

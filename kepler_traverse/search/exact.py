@@ -231,6 +231,7 @@ class Sums:
         ):
             return True
         bound = EXACT_BELOW[self.dtype]
+        # ``below`` bounds distances from above. Negative ones may be large in absolute value.
         if below is not None and below <= bound and not self.graph.has_negative_weights:
             return True
         return not any_beyond(distance, bound)
@@ -327,9 +328,10 @@ def to_integers(distance: Array) -> Array:
 def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
     """Return the type that holds the distances of two groups of searches.
 
-    If one is int64 and the other a float type, it is int64: one group has sums that floats do not
-    hold, and so all distances are integers. If one is a narrower integer type, as at the beginning,
-    that group has found nothing yet, and the type is the float type of the other.
+    ``first`` is the type of what earlier groups have found, and ``second`` that of the next group.
+    If one is int64 and the other a float type, the result is int64: one group has sums that floats
+    do not hold, and so all distances are integers. Before the first group a caller may pass int8 as
+    ``first``, whatever the distances are: a float type as ``second`` then takes its place.
     """
     if first.kind == second.kind:
         return np.promote_types(first, second)
@@ -377,6 +379,7 @@ def narrow_distances(graph: Graph, distance: Array) -> Array:
     weights: Array = graph.weights
     dtypes = list(EXACT_BELOW)
     for dtype in dtypes[dtypes.index(weights.dtype) :]:
+        # int64, the last type, is that of ``distance`` already.
         if largest < EXACT_BELOW[dtype] and dtype.kind == "f":
             return xp.where(is_finite, finite.astype(dtype), unreached_value(dtype))
     return distance

@@ -212,7 +212,7 @@ def select(
     """
     xp = namespace(distance)
     # A closed vertex, through which no path leads, has two numbers: it is listed by the one where
-    # paths end.
+    # paths end. ``listed_vertices`` is None if no vertex is closed, so that all are listed.
     if targets is None:
         targets = listed_vertices(graph)
     if xp is np:
@@ -354,14 +354,16 @@ def cugraph_distance_dtype(graph: Graph, hops: bool) -> np.dtype:
     """Return the type that distances of a graph have in cuGraph. ``hops`` says whether they are
     numbers of edges.
 
-    Hops have the type of the ids there. Other distances have the type of the weights; integer
-    weights of 32 bits become float32, and wider ones float64.
+    Hops have the type of the ids there. Other distances have the type of the weights, if these are
+    floats. Integer weights of up to 32 bits in the edge list become float32, and wider ones, or
+    those of an unknown type, float64.
     """
     if hops:
         ids: Any = graph.ids
         return np.dtype(np.int64 if ids.dtype.itemsize == 8 else np.int32)
     if not graph.returns_integers:
         return graph.distance_dtype
+    # the name of the type of the weights in the edge list, such as "int32"; "" if it is not known
     source = graph.report.weight_source
     return np.dtype(np.float32 if source and np.dtype(source).itemsize <= 4 else np.float64)
 
@@ -883,6 +885,7 @@ def arrow_array(column: Column) -> Any:
         is_null = None
     else:
         is_null = to_host(column.is_null)
+    # Values without ``dtype`` are strings, and an array of pyarrow already.
     if hasattr(column.values, "dtype"):
         return pyarrow.array(to_host(column.values), mask=is_null)
     if is_null is None:

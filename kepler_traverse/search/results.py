@@ -434,7 +434,7 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
 def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
     """Return the sum that ``checksum`` returns, by operations on arrays of NumPy or CuPy: for
-    results in GPU memory.
+    results in GPU memory. Sums of 64 bits wrap around.
     """
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)
@@ -442,5 +442,7 @@ def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
     if integers:
         distance = distance.astype(np.int64, copy=False)
     bits = distance.view(f"u{distance.dtype.itemsize}").astype(np.uint64)
+    # ``mix`` is a bijective hash of 64 bits. It keeps 0, so that vertex 0 needs ``ODD``, an odd
+    # constant, as a summand.
     mixed = mix(mix(vertex.astype(np.uint64) + checksums.ODD) ^ bits)
     return int(mix(mixed + xp.uint64(result.source)).sum(dtype=np.uint64))

@@ -76,13 +76,14 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     For a group whose rows would be too large, return more than any memory has, so that a smaller
     group is taken.
     """
-    distance_bytes = shape.weight or 4
-    reached = shape.n_vertices * shape.reach
+    distance_bytes = shape.weight or 4  # hops, for which ``weight`` is 0, are int32
+    reached = shape.n_vertices * shape.reach  # vertices that one search reaches
 
-    # What each thread has: marks, and for weighted searches a table with a line per vertex.
+    # What each thread has: marks, and for weighted searches a table with a line of distances per
+    # vertex that one of ``line`` sources together reaches. The table may double when it is full.
     marks = _MARKS * threads.count() * shape.n_vertices
     if shape.weight:
-        line = 1 << len(cpu.LINE)
+        line = 1 << len(cpu.LINE)  # ``LINE`` is a tuple whose length is the binary logarithm
         n_lines = threads.count() * 2 * min(line * reached, shape.n_vertices)
         marks += int(n_lines * (line * distance_bytes + _PER_LINE))
     if query.output == "targets":
@@ -91,10 +92,13 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     # Rows are written to arrays of the threads, which grow, and then copied to those of the group.
     # The factor counts both.
     row = (shape.index * (1 + query.predecessors) + distance_bytes) * reached
+    # Numbers of vertices per level: there are no more levels than vertices are reached, than the
+    # deepest search had (0 if none was made), or than the limit allows.
     if query.output == "counts":
         n_levels = min(reached, shape.depth or reached, query.limit or reached)
         row = (shape.index + distance_bytes) * n_levels
     rows = int(2.5 * group * row)
+    # Where the caller takes no sparse form, the rows are spread to arrays over all vertices.
     if query.output in ("all", "paths") and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (distance_bytes + shape.index * query.predecessors)
 
@@ -114,11 +118,13 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
     (``sort``), edges visited (``edge``), and loads that come from memory (``fetch``). ``machine``
     is a ``Machine`` of ``auto.costs``.
     """
+    # ``reach`` and ``walked`` are shares of the vertices and of the edges that a search visits.
     per_worker = sources_per_worker(n_sources, machine.cores)
     reached = shape.n_vertices * shape.reach
     return {
         "start": per_worker,
         "vertex": per_worker * reached,
+        # the rows of a result are sorted by vertex; numbers of vertices per level have no rows
         "sort": per_worker * reached * math.log2(1 + reached) * (shape.keep != "counts"),
         "edge": per_worker * shape.n_edges * shape.walked,
         "fetch": per_worker * shape.fetches(machine, _MARKS),
@@ -134,7 +140,11 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
     amounts = terms(shape, n_sources, group, machine)
     reached = shape.n_vertices * shape.reach
     vertices_per_source = shape.n_vertices / max(n_sources, 1)
+    # Sources are joined to lines where each has another within the ``LOOKS`` vertices that are
+    # looked at around it. The lengths of ``LINE`` and ``ALONE`` are binary logarithms of sources.
     line = 1 << len(cpu.LINE if vertices_per_source <= cpu.LOOKS else cpu.ALONE)
+    # The area of a disk grows with the square of its radius, so that square roots of numbers of
+    # vertices add up as radii do.
     if line > 1:
         # a disk as large as what one search reaches, with the sources of the line at its center
         reached_together = (math.sqrt(reached) + math.sqrt(line * vertices_per_source)) ** 2
@@ -158,7 +168,9 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
     For a group whose rows would be too large, return more than any memory has, so that a smaller
     group is taken.
     """
-    distance_bytes = shape.weight or 4
+    distance_bytes = shape.weight or 4  # hops, for which ``weight`` is 0, are int32
+    # Rows exist twice while they are put into the order of the sources: as the searches have
+    # written them, and in their places. The rest of the factor is a margin.
     rows = int(2.25 * group * shape.n_vertices * shape.reach * (shape.index + distance_bytes))
     if query.output == "all" and "sparse" not in query.forms:
         rows += group * shape.n_vertices * (distance_bytes + shape.index * query.predecessors)
@@ -178,8 +190,9 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
     (``chain``).
     """
     reached = shape.n_vertices * shape.reach
+    # the slots of the largest table in shared memory, and an eighth: larger tables leave each
+    # multiprocessor with few searches at once
     max_in_shared = 1 << on_gpu.IN_SHARED[-1].log_capacity
-    # larger tables leave each multiprocessor with few searches at once
     max_of_many = max_in_shared >> 3
     # of a table in global memory, with two slots per vertex
     table_bytes = 2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)
@@ -189,9 +202,10 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
         "start": n_sources,
         "vertex": n_sources * reached,
         "spill": n_sources * reached * (reached > max_of_many),
-        # In tables of global memory a vertex is lowered more often the farther a search goes, and
-        # few searches run at once.
+        # In tables of global memory a vertex is lowered more often the farther a search goes: the
+        # logarithm is below 0, and counts as 0, where the table is in shared memory.
         "again": n_sources * reached * max(0.0, math.log2(max(reached, 1.0) / max_in_shared)),
+        # the vertices of one search, times the turns that the searches take where few fit at once
         "chain": reached
         * (max(1.0, n_sources / searches_at_once) if reached > max_in_shared else 1.0),
     }
@@ -351,7 +365,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
                 ):
                     raise overflow_error(graph)
 
-        # Where a search has stopped before its limit, that is the limit of its result.
+        # Where a search has stopped before its limit, its result is complete up to that distance
+        # only: this is the limit of the result.
         rounds = [1] * sources.size
         for i in np.flatnonzero(stops != bounds).tolist():
             result_limits[i] = stops[i].item()
@@ -363,7 +378,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
                 counts = np.concatenate(
                     [counts for counts, _ in reached.levels(graph.offsets, None)]
                 )
-            else:  # the search has written counts per level in place of distances
+            # The search has written counts per level in place of distances: entry j of a row is
+            # the number of vertices at j hops.
+            else:
                 counts = np.zeros((len(reached), int(reached.sizes.max(initial=1))), np.int64)
                 counts[reached.rows_of_entries(), positions_in_groups(reached.sizes)] = (
                     reached.distance
@@ -391,7 +408,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     marks = Marks(n)
     search_line = _LineSearch(graph, counts_hops)
     goals = make_goals(graph, query)
-    # what the searches keep of the vertices that they reach
+    # What the searches keep of the vertices that they reach: all of them (``ROWS``); how many are
+    # at each level; the goals among them, the targets at which a search may end; or nothing.
     keep = cpu.ROWS
     if query.output == "counts" and query.nearest is None:
         keep = cpu.COUNTS
@@ -445,6 +463,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         def search_part(item: int, _thread: int) -> None:
             """Search from the sources of part ``item``, and keep its rows, sizes and ends."""
             part = source_order[item * part_size : (item + 1) * part_size]
+            # ``_NO_END``: the searches may visit any number of edges.
             of_lists = list_values, list_of[part], keep, at_targets.reshape(-1), first_answer[part]
             wanted = cpu.Wanted(sources[part], limits[part], *of_lists, _NO_END, goals)
             with marks.lent() as thread_marks:

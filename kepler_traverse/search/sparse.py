@@ -277,8 +277,12 @@ class SparseDistances:
     def stats(
         self, offsets: np.ndarray, limit: float | None, has_sums: bool = True
     ) -> tuple[np.ndarray, ...]:
-        """Return the fields of ``distance_stats.DistanceStats`` for the distances up to a limit,
-        six arrays of shape (k,); the smallest and the largest distances are float64.
+        """Return statistics of weighted distances, floats, as the fields of ``DistanceStats``.
+
+        They are six arrays of shape (k,), with one number per source: the vertices within the
+        limit; the smallest and the largest distance of these, float64, and inf and -inf if there is
+        none; the sum of these distances, and of the reciprocals of positive ones; and the stored
+        edges that leave all vertices reached, also beyond the limit.
 
         ``offsets`` are those of the graph. Without ``has_sums`` no sums are computed, and both are
         0.
@@ -288,7 +292,7 @@ class SparseDistances:
         counts = np.empty((k, 2), np.int64)
         extremes = np.empty((k, 2), dtype)
         sums = np.zeros((2 * has_sums, k))  # empty: compiled code computes none
-        # so that infinity is beyond the bound
+        # finite also without a limit, so that a distance of infinity is beyond the bound
         bound = min(as_distance(limit, dtype), np.finfo(dtype).max)
         results = counts, extremes, sums
         self._run(cpu.stats, self._rows, self._on_host(offsets), self.n_vertices, bound, results)
@@ -476,7 +480,9 @@ class SparseDistances:
         return results
 
     def any_beyond(self, bound: int) -> bool:
-        """Whether a distance is ``bound`` or more."""
+        """Return whether a distance is ``bound`` or more. No distance is negative, since searches
+        that return this form take no negative weights.
+        """
         return bool((self.distance >= self.dtype.type(bound)).any())
 
     def _on_host(self, offsets: Any) -> Any:

@@ -381,9 +381,11 @@ class Shape(NamedTuple):
         lattice for few edges and no hubs, or else a small number.
         """
         degree = self.n_edges / max(self.n_vertices, 1)
-        # the mean degree times the skew is the largest degree
+        # The mean degree times the skew is the largest degree. On a path or a cycle, the farthest
+        # vertex is at half of the vertices or beyond, wherever the source is.
         if degree * self.skew <= _PATH_DEGREE and not self.directed:
             return max(0.5 * self.n_vertices, 1.0)
+        # 12 is a guess for all other graphs: many edges, or hubs, make paths short.
         return self._sides if self.is_lattice_like else 12
 
     @property
@@ -411,6 +413,7 @@ class Shape(NamedTuple):
         of edges in excess of a tree, since a tree has one path per vertex only. Both exponents are
         fitted to searches of lattices, meshes and road networks with uneven weights.
         """
+        # An undirected tree has two stored edges per vertex. The excess counts up to 2.
         beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
         return self.spread * beyond_tree * self.likely_rounds**0.75 / (1 + self.unevenness / 2)
 
@@ -423,8 +426,10 @@ class Shape(NamedTuple):
         there are. The exponents are fitted to road networks, lattices and random graphs, with
         weights that are even, exponential, and as many from 1 to 10 as from 10 to 100 and so on.
         """
+        # as in ``detours``: the edges in excess of a tree, which has two stored edges per vertex
         beyond_tree = min(max(self.n_edges / (2 * max(self.n_vertices, 1)) - 1, 0.0), 2.0)
         rounds = max(self.likely_rounds, 1.0)
+        # 0 for even weights, and below the number of rounds however few weights are large
         excess = max(self.tail - 1, 0.0)
         excess_per_pile = excess / (1 + excess / rounds)
         return beyond_tree * rounds**0.1 * excess_per_pile**1.2 / (1 + self.unevenness / 2)
@@ -437,7 +442,7 @@ class Shape(NamedTuple):
     @property
     def _sides(self) -> float:
         """The number of levels of a search of a square lattice with as many vertices, about 1.4
-        times its side.
+        times its side: one side from the center, and two from a corner.
         """
         return 1.4 * self.n_vertices**0.5
 
@@ -457,6 +462,7 @@ class Shape(NamedTuple):
         """
         n_reached = self.n_vertices * self.reach
         n_walked = self.n_edges * self.walked
+        # of the graph: an offset of 8 bytes per vertex, and a target and a weight per edge
         graph_bytes = 8 * n_reached + (self.index + self.weight) * n_walked
         of_vertices = 2 * n_reached * machine.share_from_memory(graph_bytes)
         of_edges = n_walked * machine.share_from_memory(state * n_reached)
@@ -470,7 +476,7 @@ class Shape(NamedTuple):
 
     def edge_share(self, n_sources: int) -> float:
         """Return the estimated share of the edges that at least one of ``n_sources`` searches
-        visits.
+        visits: each search is taken to miss an edge independently of the others.
         """
         return 1 - (1 - min(self.walked, 1.0)) ** n_sources
 
@@ -541,7 +547,8 @@ def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
 
     Up to ``per_processor`` blocks run at once on each of ``processors`` multiprocessors. Blocks
     mostly wait for loads, and one computes while another waits. In the measurements of
-    docs/regret.md, four blocks on a multiprocessor take twice as long as one.
+    docs/regret.md, four blocks on a multiprocessor take twice as long as one: hence the square
+    root.
     """
     return min(per_processor, -(-n_sources // processors)) ** 0.5
 

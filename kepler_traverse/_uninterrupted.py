@@ -144,6 +144,8 @@ class Pool:
         """Let threads work at a call, each with one of ``numbers`` (1 and following). Threads are
         started as they are needed.
         """
+        # Threads of earlier calls take numbers, too: one more is started only if there are fewer
+        # than ``number``.
         for number in numbers:
             if self._n_started < min(number, self._n_threads):
                 self._threads.start(self._take)

@@ -39,6 +39,7 @@ def as_csr(csgraph: Any, directed: bool) -> Any:
             matrix = scipy_csgraph.csgraph_from_masked(masked)
         elif sparse.issparse(csgraph) or hasattr(csgraph, "to_scipy_sparse"):
             if not sparse.issparse(csgraph):  # of the package sparse, converted as SciPy does
+                # ``accept_fv``: what may stand at the places that are not stored, as "no edge"
                 csgraph = csgraph.to_scipy_sparse(accept_fv=[0, np.inf, np.nan]).tocsc()
             arguments.sparse("csgraph", csgraph)
             if not directed and csgraph.format == "csc":
@@ -97,9 +98,10 @@ def _convert_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
 
     ``data`` are the entries of a matrix with ``n_vertices`` rows.
     """
-    # A path has fewer edges than there are vertices, which bounds its sum.
+    # Entries of True are edges of weight 1.
     if data.dtype.kind == "b":
         return data.astype(np.int8)
+    # A path has fewer edges than there are vertices, which bounds its sum.
     if data.dtype.kind in "iu" and data.size:
         largest = max(int(data.max()), -int(data.min()))
         if largest * n_vertices < FLOAT64_EXACT:

@@ -529,6 +529,7 @@ def _search_or_call_scipy(
     has_infinite_gains = (
         matrix is not None and not options["unweighted"] and np.isneginf(matrix.data).any()
     )
+    # No number is within a limit of NaN, or beyond it: what that means is left to SciPy's loops.
     if not math.isnan(options.get("limit", 0)) and not has_infinite_gains:
         try:
             graph = _find_graph(csgraph, matrix, directed, options["unweighted"])

@@ -191,6 +191,7 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
         # The first search may take half of the budget, since the others may be as large.
         is_first = mark == 1
         max_edges = budget // 2 if is_first else budget
+        # "Earlier" is when the number of levels was a power of two last: it shows the growth.
         reached, walked, levels, reached_earlier, levels_earlier, is_whole = bounded_search(
             graph.offsets, graph.targets, source, max_edges, marks, mark, queue
         )
@@ -198,8 +199,8 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
         if is_whole:
             searches.append(SearchResult(reached / n, walked / m, levels))
         else:
-            # A complete search is taken to reach as much as that from the hub; that one itself is
-            # taken to reach everything.
+            # A complete search is taken to reach as much as the search from the hub, the first
+            # one; if that was ended early, it is taken to reach everything.
             likely_share = 1.0 if is_first else searches[0].reach
             rounds = _all_levels(reached, levels, reached_earlier, levels_earlier, n)
             searches.append(SearchResult(likely_share, likely_share, rounds, False))
@@ -255,8 +256,8 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchRe
             )
         else:
             rounds = _all_levels(vertices, traversal.rounds, earlier, half, graph.n_vertices)
-            # A complete search is taken to reach as much as that from the hub; that one itself is
-            # taken to reach everything.
+            # A complete search is taken to reach as much as the search from the hub, the first
+            # one; if that was ended early, it is taken to reach everything.
             likely_share = results[0].reach if results else 1.0
             results.append(SearchResult(likely_share, likely_share, rounds, False))
     return results

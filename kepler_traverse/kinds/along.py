@@ -121,8 +121,8 @@ class AlongPaths(Digested):
         A hierarchy adds in another order than that of the path. So paths are walked back where a
         sum could depend on the order: if a column has no unit, if distances may be rounded, or if a
         sum in units may exceed the integers that float64 holds. They are also walked back where the
-        graph has no hierarchy, or its canonical paths are not built and few sources would not repay
-        building them.
+        graph has no hierarchy, or none of canonical paths, the paths that ``paths`` returns: one is
+        not built for few sources, nor if an edge has a length of 0 or ties would make it too large.
         """
         metric = ALGORITHMS[algorithm].metric
         hierarchy = graph.derived.known_hierarchy(metric)

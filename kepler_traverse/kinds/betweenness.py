@@ -495,7 +495,8 @@ class Betweenness(Loads):
         # No vertices, an empty array of their type, stand for all.
         search = cpu.Search(source, scratch.order[:0], self.find_bound(kind))
         status = cpu.add_scaled(search, edges, counted, None, exact, scratch, loads)
-        # Nothing was added: counts of paths need exponents.
+        # Nothing was added: counts of paths need exponents. There is no other failure, since each
+        # exact distance is the length of a path.
         if status == cpu.OVERFLOW:
             exponents = np.zeros(n, np.int64)
             cpu.add_scaled(search, edges, counted, exponents, exact, scratch, loads)

@@ -171,6 +171,7 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
     # edges or more has at most 2 / CHUNK chunks per edge, each with a sum of 8 bytes per lane: 2 *
     # 8 * 32 / 256, two bytes per edge.
     bytes_per_group = n * (9 * WARP + 8) + 2 * graph.n_edges
+    # ``fitting`` is ``STATE_BYTES``, or half of the free memory of the GPU if that is less.
     fitting = memory.fitting(STATE_BYTES) // max(bytes_per_group, 1)
     at_once = max(1, min(-(-k // WARP), _groups_at_once(n), fitting))
     levels = cp.empty(at_once * n * WARP, np.uint8)
@@ -269,6 +270,8 @@ def _add_by_blocks(
     reverse = graph.reverse
     search = kernel(*_request(_BLOCKS, distance.dtype, index))
     bytes_per_source = n * _block_bytes(index.itemsize)
+    # As many blocks as the GPU runs at once, and as fit into ``STATE_BYTES`` or half of its free
+    # memory. A block takes the next source when it has finished one.
     fitting = memory.fitting(STATE_BYTES) // max(bytes_per_source, 1)
     blocks = max(1, min(k, BLOCKS, blocks_at_once(search), fitting))
 
@@ -284,7 +287,7 @@ def _add_by_blocks(
         "n_vertices": np.int64(n),
         "sources": cp.asarray(sources, np.int64),
         "n_sources": np.int64(k),
-        "taken": cp.zeros(1, np.int64),  # how many sources blocks have taken, each the next one
+        "taken": cp.zeros(1, np.int64),  # how many sources blocks have taken
         "distance": flat.view(np.uint8),
         "pitch": pitch,
         # per block: the paths to each vertex, and later (1 + dependency) / paths; how many of its

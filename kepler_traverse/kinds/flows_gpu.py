@@ -119,8 +119,9 @@ def add_flows(
     index = graph.targets.dtype
     edge_bytes = 4 if is_narrow else 8
 
-    # Where fewer sources are held at once, each has more threads. How many blocks are resident
-    # depends on their size, so that their number is bounded again once the kernel is chosen.
+    # Sources are held at once as far as ``STATE_BYTES``, or half of the free memory of the GPU,
+    # allows. Where they are fewer, each has more threads. How many blocks are resident depends on
+    # their size, so that their number is bounded again once the kernel is chosen.
     bytes_per_source = n * _state_bytes(index.itemsize, edge_bytes, is_wide, is_through)
     blocks = max(1, min(k, BLOCKS, memory.fitting(STATE_BYTES) // max(bytes_per_source, 1)))
     block_size = 1024
@@ -145,7 +146,7 @@ def add_flows(
         "n_vertices": np.int64(n),
         "sources": cp.asarray(sources, np.int64),
         "n_sources": np.int64(k),
-        "taken": cp.zeros(1, np.int64),  # how many sources blocks have taken, each the next one
+        "taken": cp.zeros(1, np.int64),  # how many sources blocks have taken, one after another
         "distance": rows.view(np.uint8),
         "pitch": pitch,
         "offsets": None if volumes.offsets is None else cp.asarray(volumes.offsets, np.int64),

@@ -313,7 +313,8 @@ def _iter_reached(distance: Any, xp: Any) -> Iterator[tuple[Any, Array]]:
 
     The vertices can index an array over all vertices: they are vertex numbers of reached vertices,
     or a slice of all vertices, also of those that are not reached. ``distance`` is an array with a
-    row per source, or ``SparseDistances``.
+    row per source, or ``SparseDistances``. ``xp``, NumPy or CuPy, is the library of the arrays that
+    are returned.
     """
     if is_rows(distance):
         yield from ((slice(None), row) for row in distance)
@@ -327,6 +328,7 @@ def _widen_keys(keys: Array, kind: np.dtype, to: np.dtype, xp: Any) -> Array:
     and those of the type ``to``.
 
     A key is a distance as an integer in the same order; the largest int64 stands for no label.
+    ``xp`` is NumPy or CuPy, the library of the keys.
     """
     wide = common_type(kind, to)
     # The largest int64 is no key of a distance and stays as it is: 0 is converted in place of it.

@@ -57,7 +57,8 @@ def _path(
     the weights of its edges, both in the order of the path.
 
     ``distance`` has the distances from the source, of shape (n_vertices,). The path is searched for
-    along edges whose weight makes up the distance between their ends.
+    along edges whose weight makes up the distance between their ends. There is one, since the
+    search has reached ``end``.
     """
     host: Any = graph.derived.on_host
     # of each vertex that was found, the vertex before it and the weight of the edge from there

@@ -289,9 +289,10 @@ class SparseDistances:
         """
         k = len(self)
         dtype = self.dtype
-        counts = np.empty((k, 2), np.int64)
-        extremes = np.empty((k, 2), dtype)
-        sums = np.zeros((2 * has_sums, k))  # empty: compiled code computes none
+        counts = np.empty((k, 2), np.int64)  # of vertices, and of edges
+        extremes = np.empty((k, 2), dtype)  # the smallest and the largest distance
+        # of distances, and of reciprocals; compiled code computes none if there are no rows
+        sums = np.zeros((2 * has_sums, k))
         # finite also without a limit, so that a distance of infinity is beyond the bound
         bound = min(as_distance(limit, dtype), np.finfo(dtype).max)
         results = counts, extremes, sums
@@ -314,7 +315,12 @@ class SparseDistances:
         parameters: tuple[float, float],
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the sums of vertex attributes within some bounds of each source, as
-        ``cpu.opportunities.sums`` does from the same arguments, the fields of its ``Within``.
+        ``cpu.opportunities.sums`` does from the same arguments.
+
+        Vertices at distances below ``lowest`` do not count. ``bounds``, of shape (n_bounds,), are
+        the largest distances within the cutoffs, ascending. ``integers`` and ``floats`` are int64
+        and float64 attributes, of shape (n_attributes, n_vertices). ``decay``, one of ``NO_DECAY``
+        to ``POWER`` of ``cpu.opportunities``, weighs floats by distance, with two ``parameters``.
 
         The sums are an int64 array of shape (k, n_integers, n_bounds), of the attributes in
         ``integers``, and a float64 array of shape (k, n_floats, n_bounds), of those in ``floats``.
@@ -328,8 +334,11 @@ class SparseDistances:
     def bins(
         self, limit: float | None, bins_per_unit: np.ndarray, before: np.ndarray, n_bins: int
     ) -> np.ndarray:
-        """Return how many distances from each source are in each bin, int64 of shape (k, n_bins),
-        as ``distance_stats.count_bins`` does from the same arguments.
+        """Return how many distances from each source, up to a limit, are in each bin: int64 of
+        shape (k, n_bins), as ``distance_stats.count_bins`` does from the same arguments.
+
+        A unit of distance has ``bins_per_unit`` bins, float64 of shape (k,). The first bin that is
+        counted has ``before`` bins, int64 of shape (k,), before it.
         """
         counts = np.zeros((len(self), n_bins), np.int64)
         bound = as_distance(limit, self.dtype)
@@ -346,6 +355,7 @@ class SparseDistances:
         if limit is not None:
             deepest = int(min(deepest, limit))
         n_levels = 1 + deepest
+        # As many sources as ``LEVELS_AT_ONCE`` counts, a bound of the memory, allow.
         rows_at_once = max(1, LEVELS_AT_ONCE // n_levels)
         offsets = self._on_host(offsets)
         for first in range(0, len(self), rows_at_once):

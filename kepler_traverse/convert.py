@@ -403,8 +403,8 @@ def _edges_once(graph: Graph) -> tuple[np.ndarray, np.ndarray, np.ndarray | None
 
 
 def _restore_integers(graph: Graph, weights: np.ndarray) -> np.ndarray:
-    """Return weights as int64 if the graph was built from integers, else as they are. A graph
-    stores integers as floats where these hold all sums exactly.
+    """Return weights as int64 if the graph was built from integers, without a float type of the
+    user's choice; else as they are. A graph stores integers as floats, in which searches sum them.
     """
     if graph.returns_integers:
         return weights.astype(np.int64)

@@ -724,6 +724,7 @@ def _from_nearest(
         _, search = nearest_source_search(
             graph, distinct, name, registry.single_source, "auto", query
         )
+        # Of columns of vertices, ``numbers`` has the vertex numbers, and ``values`` the ids.
         columns = nearest_columns(graph, search, limit)
         vertex = to_host(columns["vertex"].numbers)
         distance[vertex] = to_host(columns["distance"].values)

@@ -56,6 +56,8 @@ def describe_distances(graph: Graph, algorithm: str) -> dict[str, str]:
     """
     if ALGORITHMS[algorithm].counts_hops:
         return {"type": "int32", "sums": "hops"}
+    # Sums of integer weights take a wider type where they could round. If the user has chosen the
+    # type of the distances, such a sum is an error.
     if graph.returns_integers:
         exact = "exact integers"
     elif graph.integer_weights:
@@ -80,12 +82,14 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
         return True
     if graph.has_negative_weights:
         return False
+    # ``max_sum`` bounds the sum of the weights of any path without a cycle.
     if limit is None:
         longest = graph.derived.max_sum
     else:
         longest = min(graph.derived.max_sum, limit)
     # A search also makes sums that are beyond the limit by one edge.
     longest += graph.derived.heaviest
+    # Sums of integers take wider types up to int64, unless the user has chosen a float type.
     if graph.returns_integers:
         return bool(longest < MAX_INTEGER)
     weights: Array = graph.weights

@@ -63,6 +63,7 @@ class Column:
         vertex numbers, on either device.
         """
         ids = graph.ids_at(namespace(graph.offsets).asarray(numbers))
+        # A closed vertex has two numbers, of which checksums take one in place of both.
         return cls(ids, numbers=identifying_numbers(graph, numbers))
 
 
@@ -338,7 +339,7 @@ def _columns_of_all(
 
 def as_returned_distance(graph: Graph, distance: Array, missing: Array | None = None) -> Array:
     """Return distances in the type of the result: those of integer weights become integers, in
-    whatever type they were summed.
+    whatever type they were summed. They stay floats if the user has chosen a float type for them.
 
     ``missing``, bool, is True for vertices that were not reached, where the result has no meaning;
     None means that all were reached.

@@ -254,8 +254,8 @@ def strategies(
         ),
         MultiSourceStrategy(
             device="cuda",
-            edges="any",
-            needs=needs | {"narrow"},
+            edges="any",  # in the memory of the GPU, or in that of the host
+            needs=needs | {"narrow"},  # the kernels take vertex numbers of 32 bits
             memory=memory_on_gpu,
             group_size=group_size_on_gpu,
             terms=terms_on_gpu,

@@ -25,7 +25,7 @@ _FILE = Path(__file__).with_name("costs.json")
 #   count                results that are counted per level
 #   chain                dependent loads
 #   share                work that one worker (block or core) does alone
-#   uneven               the same of a block, weighted by how few vertices have most edges
+#   uneven               the same of a block, times ``Shape.unevenness``
 #   spill                accesses of a search to what its shared memory cannot hold
 #   lookup               vertices of the first path of a source, whose distances are looked up in a hierarchy
 #   merge                hubs of labels that answer a pair

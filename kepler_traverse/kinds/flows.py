@@ -349,8 +349,8 @@ def _find_amounts_and_unit(
         return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
     # Where sources have no weights, their number is not known here but at most that of the
-    # vertices. So the bound only keeps the sums within ``BITS``, the bits that words of 128 bits
-    # have for them, and what an edge carries is checked again at the end.
+    # vertices. So the bound only keeps the sums below 2**BITS, which 128 bits hold with a sign, and
+    # what an edge carries is checked again at the end.
     if largest > MAX_INTEGER or bound >= (2.0**63 if n_sources == 1 else 2.0**BITS):
         raise PrecisionError(
             "the sum of all volumes exceeds int64; scale them down, or give floats"

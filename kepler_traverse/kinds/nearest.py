@@ -242,7 +242,7 @@ def _add_root(graph: Graph, numbers: np.ndarray, costs: np.ndarray) -> Graph:
         weights=weights,
         ids=xp.arange(graph.n_vertices + 1),
         directed=True,
-        # What the user's edge list had, its rows and its closed vertices say nothing of this graph.
+        # Ids are vertex numbers here, so that both numbers of a closed vertex are vertices.
         report=BuildReport(),
         edge_rows=None,
         edges_of_rows=None,

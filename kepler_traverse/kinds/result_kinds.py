@@ -704,9 +704,8 @@ class ResultKind(Generic[OptionsT]):
     def takes_limits(self) -> bool:
         """Whether each source may have a limit of its own.
 
-        That needs a search of its own, whose records can be cut at the limit. So it does not fit
-        one search from all sources, sums over all sources, hub labels or a table of pairs. The
-        limit of a kind with cutoffs is the largest of these.
+        One search from all sources, sums over all sources, hub labels and tables of pairs have at
+        most one limit for all. So have kinds with cutoffs: the largest of these.
         """
         is_of_searches = not (self.one_search or self.adds_up or self.of_labels)
         return is_of_searches and not (self.takes_cutoffs or self.needs_pairs)

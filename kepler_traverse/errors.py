@@ -288,6 +288,9 @@ class NegativeCycleError(KeplerError, ArithmeticError):
 class PrecisionError(KeplerError, ArithmeticError):
     """Rounding in the graph's float type keeps lowering distances round a cycle whose exact weight
     is not negative.
+
+    It is also raised where the type of a result does not hold a distance or a sum exactly, or not
+    at all.
     """
 
 

@@ -452,6 +452,7 @@ def sums_at_targets(
     is_weighted = ALGORITHMS[group.algorithm].is_weighted
     distance: Any = group.distance
     kind = distance.dtype
+    # Lengths of edges are added in the type of the distances, as the search has done.
     if is_weighted:
         reverse = host.derived.sums_in(kind.name).reverse
         weights = reverse.weights

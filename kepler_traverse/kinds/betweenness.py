@@ -333,7 +333,7 @@ class Betweenness(Loads):
         by its number of paths. That is NetworkX's ``load_centrality``, by hops alone.
         """
         question = asked.options
-        super().__init__(asked, question.of, cpu.EXPONENT)
+        super().__init__(asked, question.of, cpu.EXPONENT)  # sums are in units of 2**EXPONENT
         self._question = question
         self._is_even = is_even
         self._is_certified = False  # whether a source of this call or part has been certified
@@ -437,7 +437,7 @@ class Betweenness(Loads):
             i = unfinished[item]
             source = int(sources[i])
             row = rows.to_all(i, self.graph.n_vertices)
-            if status[i] == cpu.ABSORBS:
+            if status[i] == cpu.ABSORBS:  # else it is OVERFLOW: too many paths
                 self._add_exactly(source, row, kind, sums[thread], of, thread)
             elif exponents is None:
                 self._add_scaled(source, row, kind, sums[thread], of)

@@ -262,6 +262,7 @@ def _add_by_blocks(
     ``add_loads``, a bool array with True for sources that added nothing.
     """
     of_hops = is_hops(distance.dtype)
+    # Lengths of edges are added in the type of the distances, as the search has done.
     if not of_hops:
         graph = graph.derived.sums_in(distance.dtype.name)
     n = graph.n_vertices

@@ -488,7 +488,8 @@ class Flows(Loads):
         if rows is None:
             places = sums.nonzero()
         else:
-            # The places behind the cells have the load without a path, which must be cleared, too.
+            # The ``EXTRA`` places behind the cells have the load and the number of pairs without a
+            # path, which must be cleared, too.
             places = np.append(np.sort(rows), flows.n_cells + np.arange(EXTRA))
         cells = places[places < flows.n_cells]
         cells = cells[(sums.low[cells] != 0) | (sums.high[cells] != 0)]
@@ -588,8 +589,8 @@ class Flows(Loads):
             # ``carry`` has marked the targets that something was sent to, and those without a path.
             if self.of == "pairs":
                 sums.add_at(rows[is_sent], low[is_sent], high[is_sent])
-            # What pairs without a path would have carried, and their number, have the two places
-            # behind those of the cells.
+            # What pairs without a path would have carried (``LOST``), and the number of these
+            # pairs (``LOST_PAIRS``), have the two places behind those of the cells.
             if is_lost.any():
                 places = np.full(int(is_lost.sum()), self.n_cells + LOST)
                 sums.add_at(places, low[is_lost], high[is_lost])

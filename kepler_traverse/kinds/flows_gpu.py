@@ -110,6 +110,7 @@ def add_flows(
     """
     k, n = distance.shape
     of_hops = is_hops(distance.dtype)
+    # Lengths of edges are added in the type of the distances, as the search has done.
     reverse = (graph if of_hops else graph.derived.sums_in(distance.dtype.name)).reverse
     is_narrow = graph.n_edges < MIN_WIDE_EDGES
     n_cells = sums.low.size - 2  # without the places of pairs that have no path

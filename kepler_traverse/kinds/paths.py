@@ -113,7 +113,7 @@ def walk_by_distances(
         walks = Walks(reverse.offsets, reverse.targets, weights, None, row, None, *scratch)
         for j in np.flatnonzero(is_found).tolist():
             size = walk(source, int(targets[j]), walks)
-            if size == NO_EDGE:
+            if size == NO_EDGE:  # in place of a size: no edge makes up the distance of a vertex
                 raise unexplained_error(graph, targets[j], distance.dtype)
             # from the source to the target, as a copy: the scratch is used again
             paths_of_sources[i].append(walks.path[:size][::-1].astype(graph.targets.dtype))

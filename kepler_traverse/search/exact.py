@@ -97,6 +97,7 @@ def has_exact_sums(graph: Graph, counts_hops: bool, limit: float | None) -> bool
         return False
 
     # All multiples of this power of two up to the longest sum are floats of the weights' type.
+    # ``EXACT_BELOW`` has the L of a type, a power of two: its exponent is the bits of the mantissa.
     exponent = math.frexp(longest)[1]
     mantissa_bits = EXACT_BELOW[weights.dtype].bit_length() - 1
     unit = math.ldexp(1.0, exponent - mantissa_bits)
@@ -154,7 +155,8 @@ class Sums:
 
     def _decide(self) -> None:
         """Set ``_may_round``: whether distances of a result must be checked, as one could be too
-        large for the present type.
+        large for the present type. ``EXACT_BELOW`` has, by type, the number L of the head of this
+        module, from which on the type may round.
         """
         self._may_round = self._is_exact and self._longest >= EXACT_BELOW[self.dtype]
 
@@ -173,7 +175,7 @@ class Sums:
         """The types, wider than the present one, that sums may need; the narrowest first."""
         if not self.may_widen or self.graph.float_distances:
             return []
-        dtypes = list(EXACT_BELOW)
+        dtypes = list(EXACT_BELOW)  # float32, float64, int64
         present = dtypes.index(self.dtype)
         # A type may be needed if the one before it could round the longest distance.
         longest = self._longest
@@ -234,7 +236,7 @@ class Sums:
             or distance.dtype.kind == "i"
         ):
             return True
-        bound = EXACT_BELOW[self.dtype]
+        bound = EXACT_BELOW[self.dtype]  # the type holds every integer below it
         # ``below`` bounds distances from above. Negative ones may be large in absolute value.
         if below is not None and below <= bound and not self.graph.has_negative_weights:
             return True
@@ -251,7 +253,7 @@ class Sums:
                 f"a distance is {EXACT_BELOW[self.dtype]:,} or more, where {self.dtype} does not hold every integer; "
                 f"leave {option_text('weight_type')} out for exact integer distances"
             )
-        kinds = list(EXACT_BELOW)
+        kinds = list(EXACT_BELOW)  # float32, float64, int64
         self.graph = self.graph.derived.sums_in(kinds[kinds.index(self.dtype) + 1].name)
         self._decide()
 
@@ -381,7 +383,7 @@ def narrow_distances(graph: Graph, distance: Array) -> Array:
     else:
         largest = 0
     weights: Array = graph.weights
-    dtypes = list(EXACT_BELOW)
+    dtypes = list(EXACT_BELOW)  # float32, float64, int64
     for dtype in dtypes[dtypes.index(weights.dtype) :]:
         # int64, the last type, is that of ``distance`` already.
         if largest < EXACT_BELOW[dtype] and dtype.kind == "f":

@@ -510,6 +510,8 @@ def _walk_back(previous: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.n
     # a table of predecessors with one row, in which all paths are
     predecessor = previous[None]
     first = np.zeros(ends.size, np.int64)
+    # It writes the sizes, or in place of one ``NO_EDGE``, where a walk comes to a row with -1, or
+    # ``CIRCLE``.
     count_back(predecessor, first, ends, sizes)
     if (sizes == NO_EDGE).any():
         raise InputError(

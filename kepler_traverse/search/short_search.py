@@ -196,6 +196,7 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
     max_of_many = max_in_shared >> 3
     # of a table in global memory, with two slots per vertex
     table_bytes = 2 * max(reached, 1.0) * on_gpu.bytes_per_slot(shape.weight or 4, False)
+    # All tables in global memory have ``MAX_TABLE_BYTES`` together.
     searches_at_once = max(1.0, on_gpu.MAX_TABLE_BYTES / table_bytes)
     return {
         "level": n_sources / group,
@@ -639,6 +640,7 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
         np.zeros(k, np.int64),
     )
     wanted = cpu.Wanted(sources, limits, *targets_and_rows, most, make_goals(graph, query))
+    # ``ALONE``: each source is searched from alone, and not together with others as a line.
     with Marks(n).lent() as marks:
         sizes, _, _, _, walked = _LineSearch(graph, counts_hops)(cpu.ALONE, marks, wanted)
     if walked > most:

@@ -302,6 +302,7 @@ def _place_on_edges(graph: Graph, values: Mapping[str, np.ndarray]) -> EdgesAlon
     if graph.edge_rows is None:
         # A graph that is searched against its edges knows no rows, but its reverse does: it is the
         # graph that was built. The rows of the built graph are by positions in the reverse.
+        # ``linked_reverse`` is the reverse whose own reverse is this same object.
         built = graph.reverse.derived.on_host
         host = built.derived.linked_reverse()
         rows: Any = built.edge_rows
@@ -386,7 +387,9 @@ def _select_sums_of_lists(asked: Asked[Any], group: Traversals, lists: TargetLis
     These targets ascend, and each list holds some of them in any order.
     """
     sums: Any = group.sums
-    # The search has one limit for all. What is beyond the limit of its own source has no path.
+    # The search has added up to one limit for all, while its distances are cut at the limit of each
+    # source. What was cut off has no path: ``returned`` returns distances, and second a mask that
+    # is True where one is missing.
     if asked.query.limits is not None:
         sums = np.where(asked.returned(group.distance)[1][:, :, None], 0, sums)
 

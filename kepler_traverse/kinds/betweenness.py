@@ -485,6 +485,7 @@ class Betweenness(Loads):
         n_edges = self.graph.n_edges
         edges = self._edges(kind)
         if (thread, kind) not in self._exact_scratch:
+            # ``ahead`` are the weights of the edges out of each vertex.
             scratch = cpu.new_scratch(n, n_edges, unreached_value(kind))
             self._exact_scratch[thread, kind] = scratch, cpu.new_exact(n, edges.ahead)
         scratch, exact = self._exact_scratch[thread, kind]

@@ -65,6 +65,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
 
     # The result begins in the narrowest type, and is widened when a group has a wider one.
     result = xp.zeros((places.size, width), kind)
+    # The options may name columns of the edge list to add up along the paths: an array for each.
     sums = {
         name: np.zeros(result.shape, column.dtype) for name, column in asked.options.values.items()
     }

@@ -615,6 +615,7 @@ def make_columns(asked: Asked[Reduction], values: Values) -> dict[str, Column]:
     ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
     """
     reduction = asked.options
+    # Where the user names attributes, each is a column. Other kinds have the column of counts.
     if asked.kind.names_columns:
         names = tuple(reduction.values)
     else:

@@ -217,8 +217,8 @@ def check_options(
 
     chosen = {name: value for name, value in given.items() if value is not None}
     checked = kind.options_class(**chosen).checked(kind, graph, algorithm, **ends)
-    # Five calls up is the line of the user that calls ``bfs_many`` or its like: the warning shows
-    # it.
+    # ``facts`` has what building the graph changed in the edge list, by name. Five calls up is the
+    # line of the user that calls ``bfs_many`` or its like: the warning shows it.
     for note in kind.options_class.notes_on_edges(graph.report.facts()):
         warnings.warn(note, EdgeListWarning, stacklevel=5)
     return checked

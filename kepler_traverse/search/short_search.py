@@ -91,6 +91,8 @@ def memory(shape: Shape, query: Query, group: int) -> int:
 
     # Rows are written to arrays of the threads, which grow, and then copied to those of the group.
     # The factor counts both.
+    # A vertex of a row has its number and perhaps its predecessor, of ``shape.index`` bytes each,
+    # and its distance.
     row = (shape.index * (1 + query.predecessors) + distance_bytes) * reached
     # Numbers of vertices per level: there are no more levels than vertices are reached, than the
     # deepest search had (0 if none was made), or than the limit allows.
@@ -127,6 +129,7 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
         # the rows of a result are sorted by vertex; numbers of vertices per level have no rows
         "sort": per_worker * reached * math.log2(1 + reached) * (shape.keep != "counts"),
         "edge": per_worker * shape.n_edges * shape.walked,
+        # The second argument is the bytes per vertex that an edge reads of the search itself.
         "fetch": per_worker * shape.fetches(machine, _MARKS),
     }
 

@@ -67,6 +67,7 @@ def _why_not_non_negative(_strategy: BaseStrategy, graph: Graph) -> str | None:
 
 def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
     """Return why paths in a graph cannot be summed in topological order, or None if they can."""
+    # There is no such order of an undirected graph, nor of one with a cycle.
     if graph.derived.topological_order is None:
         return "needs a directed graph without a cycle, and this graph has one"
     # A self-loop is not among the edges of the graph. But with a negative weight, paths through its

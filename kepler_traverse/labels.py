@@ -354,9 +354,9 @@ def require_edge_labels(name: str, value: Any, known: str) -> None:
     """Raise InputError if a Series or a table with a value per row of the edge list has other
     labels than the edge list, or the same ones in another order.
 
-    ``known`` is the ``digest_of_labels`` of the edge list. A value without an index, or with the
-    index 0 to n-1, belongs to the rows by position; the latter not if the edge list has such labels
-    in another order. ``name`` is the argument, for errors.
+    ``known`` is the ``digest_of_labels`` of the edge list. A value without an index belongs to the
+    rows by position. So does one with the index 0 to n-1, unless the edge list has the labels 0 to
+    n-1 in another order. ``name`` is the argument, for errors.
     """
     index = get_index(value)
     if (

@@ -63,7 +63,8 @@ Matrix: TypeAlias = np.ndarray | Any  # numpy.ndarray or cupy.ndarray
 # a string, as any name is.
 KindName = NewType("KindName", str)
 
-# Any stands for cuDF, which has no hints, so that what its frames alone can do is not refused.
+# Any stands for frames of cuDF, which has no type hints. So type checkers accept methods that only
+# its frames have.
 if TYPE_CHECKING:
     Frame: TypeAlias = pandas.DataFrame | Any
     RecordBatches: TypeAlias = pyarrow.RecordBatchReader | Any

@@ -176,7 +176,8 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     n = graph.n_vertices
     m = graph.n_edges
     budget = max(_MIN_EDGES, int(SHARE * n_sources * m))
-    # by vertex, the number of the last search that reached it, so that none clears it; 0 for none
+    # By vertex, the number of the last search that has reached it; 0 if none has. So searches need
+    # not clear it.
     marks = np.zeros(n, np.uint8)
     queue = np.empty(n, graph.targets.dtype)
     searches: list[SearchResult] = []

@@ -41,7 +41,8 @@ from .records import Asked, Values, format_ids, unexplained_error
 from .result_kinds import AlongOptions
 
 INT64_END = 2**63
-# Kinds whose paths the search has found; the others find paths by distances that grow along them.
+# Kinds whose search has found the paths. All other kinds find them by the distances, which must
+# not fall along a path: no weight may be negative.
 _FINDS_PATHS = ("nearest", "paths")
 # sources from which on a hierarchy of canonical paths is built: it takes as long as so many walks
 _MIN_SOURCES_TO_BUILD = 500

@@ -217,8 +217,8 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
             f"{name}, row {wrong[0]}: the edge list has no row "
             f"{rows[wrong[0]]}; its rows are 0 to {last}"
         )
-    # Neither a row that a filter has left out nor a self-loop has an edge. They have different
-    # marks in place of its position, and only the former is an error.
+    # A row that a filter has left out has no edge, nor has a self-loop. They have different marks
+    # in place of its position. Only a row that a filter has left out is an error.
     if host.report.filtered_rows and host.edges_of_rows is not None:
         # the first row of ``edges_of_rows``: the position of the edge from ``src`` to ``dst``, or
         # a mark

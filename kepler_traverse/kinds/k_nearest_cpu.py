@@ -191,7 +191,8 @@ def _are_in_order(v, n_sources, limit, distance, owner):
     ``n_sources`` is the number of sources. ``distance`` and ``owner`` are results of ``k_nearest``.
     """
     for j in range(owner.shape[1]):
-        # No label is here: none may follow, which the one that follows finds.
+        # No label is at this place, so that none may follow. One that does is refused below, since
+        # the place before it has none.
         if owner[v, j] < 0:
             continue
         if distance[v, j] < 0 or distance[v, j] > limit:

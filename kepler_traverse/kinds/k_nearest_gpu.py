@@ -46,7 +46,7 @@ def k_nearest(
     """Return the distances and the positions of the k nearest sources of each vertex, int64 CuPy
     arrays of shape (n_vertices, k), as ``k_nearest_cpu.k_nearest`` does.
 
-    Where there is no source, the position is -1, and the distance is not: it is the largest int64.
+    Where there is no source, the position is -1 as there, but the distance is the largest int64.
     ``sources`` are vertex numbers, ascending; farther distances than ``limit`` are left out.
 
     ``weights``: int64, of the edges of the reverse graph, which is made if it is not there yet;

@@ -584,8 +584,8 @@ class ResultKind(Generic[OptionsT]):
     # or one row with a list of its distances to all vertices, in the order of _vertices.pq, in an
     # Arrow file.
     written_as: Literal["records", "vertices", "lists"] = "records"
-    # The given table that a finished run writes with the records: that of sources, the same if
-    # columns of it are kept, or that of pairs.
+    # Which table of the user a finished run writes with the records: that of sources; that of
+    # sources only if columns of it are kept; that of pairs; or none.
     adds_to: Literal["sources", "kept columns", "pairs", ""] = "sources"
     # whether one search serves all sources, so that no record is the result of a single source
     one_search: bool = False

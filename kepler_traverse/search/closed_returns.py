@@ -21,8 +21,8 @@ def closed_sources(graph: Graph, sources: Iterable[int]) -> dict[int, int]:
     """Return those of some sources that are closed, by the number where paths from them begin: the
     number where paths to them end.
 
-    Only to these may a negative cycle lead back that searches do not find. In a graph without
-    negative weights the result is empty. ``sources`` are vertex numbers.
+    A negative cycle that begins and ends at one of these is found by no search from elsewhere. In a
+    graph without negative weights the result is empty. ``sources`` are vertex numbers.
     """
     if graph.closed is None or not graph.has_negative_weights:
         return {}

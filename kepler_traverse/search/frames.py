@@ -383,7 +383,8 @@ def cugraph_distances(graph: Graph, distance: Array, reached: Array, hops: bool)
         largest = np.iinfo(dtype).max
     else:
         largest = np.finfo(dtype).max
-    # Infinity, or -1, must neither be the farthest distance nor be converted.
+    # Unreached vertices have infinity or -1. It gives way to 0, so that it is neither taken for the
+    # farthest distance nor converted.
     distance = xp.where(reached, distance, distance.dtype.type(0))
     if not hops and graph.returns_integers and distance.size:
         farthest = max(int(distance.max()), -int(distance.min()))
@@ -647,7 +648,8 @@ def _targets_in_frame(vertex: Any, targets: Ids, graph: Graph | None, library: A
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
         graph.to_numbers(requested, "target")
 
-    # An id that the column's type cannot hold is in no row, and would not become a series.
+    # Ids that the type of the column cannot hold are in no row. They are left out, since a series
+    # of that type cannot be made of them.
     requested = list(dict.fromkeys(requested))
     if id_type is int:
         limits = np.iinfo(str(vertex.dtype).lower())  # of nullable types, too, as "Int64"

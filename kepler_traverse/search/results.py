@@ -311,7 +311,7 @@ class Traversals(_DisplayedRows):
         # The results are kept in ``vars``, as a frozen dataclass takes no new attribute otherwise.
         stats_of_limit = vars(self).setdefault("_stats", {})
         if limit not in stats_of_limit:
-            # What has no sums is not kept, since a later caller may need them.
+            # Statistics without sums are not kept, since a later caller may need the sums.
             if not has_sums and getattr(self.distance, "form", "") == "sparse":
                 return DistanceStats(*cast(Any, self.distance).stats(offsets, limit, has_sums))
             stats_of_limit[limit] = summary_of_distances(self.distance, offsets, limit)

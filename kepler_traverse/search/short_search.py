@@ -80,7 +80,7 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     reached = shape.n_vertices * shape.reach  # vertices that one search reaches
 
     # What each thread has: marks, and for weighted searches a table with a line of distances per
-    # vertex that one of ``line`` sources together reaches. The table may double when it is full.
+    # vertex that any of ``line`` sources reaches. The table may double when it is full.
     marks = _MARKS * threads.count() * shape.n_vertices
     if shape.weight:
         line = 1 << len(cpu.LINE)  # ``LINE`` is a tuple whose length is the binary logarithm

@@ -239,7 +239,7 @@ def map_on_threads(
                 errors[place] = error
                 stop()
 
-    n_others = min(n_threads, len(items)) - 1
+    n_others = min(n_threads, len(items)) - 1  # besides the calling thread
     if n_others < 1:
         take(0)
     else:

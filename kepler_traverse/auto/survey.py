@@ -219,6 +219,7 @@ def _all_levels(
     """
     if not levels_earlier or reached <= reached_earlier:
         return max(levels, 1)
+    # above 1, since its logarithm divides below
     growth_of_levels = max(levels, levels_earlier + 1) / levels_earlier
     # n / reached = (all levels / levels) ** power, where growth is taken to be at least linear
     power = math.log(reached / reached_earlier) / math.log(growth_of_levels)
@@ -293,6 +294,7 @@ def _random_sources(graph: Graph) -> list[int]:
     """Return the numbers of up to ``SEARCHES`` random vertices with an edge that leaves them, the
     same ones for each call with a graph.
     """
+    # Eight times as many are drawn as are needed: some may be drawn twice, or have no edge.
     drawn = np.unique(np.random.default_rng(_SEED).integers(0, graph.n_vertices, 8 * SEARCHES))
     if graph.device == "cuda":
         degrees = graph_statistics.degrees_at(graph.offsets, drawn)

@@ -272,6 +272,7 @@ def find_scales(
     if counts_ends:
         return scale(k)
     # A vertex of the sample is no inner vertex of the paths from itself, so one source less counts.
+    # If it is the only source, nothing is known of it.
     scale_of_source = scale(k - 1) if k > 1 else np.nan
     return np.where(np.isin(cells, sample.sources), scale_of_source, scale(k))
 

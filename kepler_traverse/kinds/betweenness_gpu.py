@@ -142,6 +142,7 @@ def add_loads(
             "is_target": is_target,
             "high": vertex_sums.high,
         }
+        # Each source has a warp per 32 vertices.
         add_ends = kernel(*_request(_ENDS, distance.dtype, graph.targets.dtype))
         launch(add_ends, len(distance) * -(-graph.n_vertices // WARP), ends)
     return is_left
@@ -201,6 +202,7 @@ def _add_by_lanes(graph: Graph, distance: Array, output: dict[str, Any]) -> np.n
         flat, pitch = flatten_distances(rows)
         n_groups = -(-len(rows) // WARP)
         depth = graph_statistics.max_hops(rows)
+        # Each group has a warp per 32 vertices.
         lines = {"levels": levels, "present": present, "values": values, "n_vertices": np.int64(n)}
         launch(
             kernel(_LINES.variant(**_sizes()), graph.targets.dtype),
@@ -321,6 +323,7 @@ def bytes_needed(
         # of vertices and of those into them.
         chunks = 2 * n_edges // CHUNK + 1
         return groups * (n_vertices * (9 * WARP + 8) + 8 * WARP * chunks) + 2 * 8 * chunks
+    # Per source there are its number and, twice in 4 bytes, whether it has added nothing.
     return min(n_sources, BLOCKS) * n_vertices * _block_bytes(index) + 16 * n_sources
 
 

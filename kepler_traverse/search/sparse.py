@@ -49,6 +49,8 @@ class Marks:
     def arrays(self) -> tuple[np.ndarray, ...]:
         """Return new arrays: int32 places and uint8 marks of shape (n_vertices,), and int32 stamps
         of shape (n_vertices + 1,). All are 0, and take memory once they are written.
+
+        The last stamp is the largest that a search has used: the next search uses larger ones.
         """
         n = self._n_vertices
         return np.zeros(n, np.int32), np.zeros(n, np.uint8), np.zeros(n + 1, np.int32)

@@ -88,8 +88,8 @@ def plan(graph, query) -> TracedSearch:
         predecessor = None
         packed = None
         queue = cp.empty(n, index)
-    # Memory for the edge chunks of a frontier. An adjacency list of CHUNK edges or more has at most
-    # one partial chunk.
+    # Memory for the edge chunks of a frontier. Lists of CHUNK edges or more are cut into chunks, of
+    # which the last may be partial: so a list has fewer than twice as many as it would fill.
     chunks = cp.empty(2 * m // constants["CHUNK"] + 1, np.uint64)
     # three bitmaps of the vertices: visited, frontier and next frontier
     bitmaps = cp.empty(3 * (-(-n // 32)), np.uint32)
@@ -156,6 +156,8 @@ def plan(graph, query) -> TracedSearch:
         run_cluster(source=index.type(source))
         run_grid()
         outcome.get(out=outcome_on_host)
+        # With CLEANS_UP the last kernel resets the claims for the next search. Without predecessors
+        # it cannot: the claims are the distances, which are the result.
         is_clean = packed is not None and constants["CLEANS_UP"] == 1
 
         result = outcome_on_host.view(outcome_layout)[0]
@@ -210,8 +212,8 @@ def _can_pull(graph) -> bool:
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Return the bytes of a run: distances, predecessors or queue, claims, edge chunks of long
-    adjacency lists, and three bitmaps.
+    """Return the bytes of a run: 4 per vertex for its distance, 4 for its predecessor or a place in
+    the queue, and 8 for its claim; 8 for each edge chunk of long lists; and three bitmaps.
 
     ``predecessors``: whether they are wanted. Without them the distances are the claims.
     """

@@ -138,17 +138,18 @@ class Candidates:
 
         # Seconds per source, for so many sources that what a group takes once hardly counts.
         n_sources = max(self._work.n_searches, 1000)
-        search_seconds = self.ranked(n_sources)[0].seconds / n_sources
+        search_seconds = self.ranked(n_sources)[0].seconds / n_sources  # of the fastest candidate
         shape = self._shapes.at_nearest
         group = sweep.group_size(n_sources)
         sweep_seconds = _estimate_seconds(self._work, sweep, shape, group, n_sources) / n_sources
 
         graph = self._work.graph
-        host = get_machine("cpu")  # it builds the hierarchy
+        # The host builds the hierarchy. ``step``: its seconds per simple operation.
+        host = get_machine("cpu")
         build = build_seconds(
             graph.n_vertices, graph.n_edges, graph.directed, host.cores, host.step
         )
-        return Estimate(build, sweep_seconds, search_seconds, sweep.metric)
+        return Estimate(build, sweep_seconds, search_seconds, sweep.metric)  # "hops" or "weights"
 
     @property
     def _has_small_hierarchy(self) -> bool:
@@ -218,6 +219,7 @@ def _fit_strategy(
         return Fitting(strategy, group, nbytes, {})
 
     group_in = {capacity.sums.dtype: group}
+    # Each wider type, a dtype, that sums of the longest paths may need.
     for kind in capacity.sums.wider_types:
         strategy_in_kind = strategy_for_dtype(strategy, strategies.many, kind)
         shape_in_kind = shape._replace(weight=kind.itemsize)
@@ -281,7 +283,8 @@ def _list_sizes(
     """Return the sizes that groups of ``n_sources`` sources or fewer may have for a strategy,
     largest first.
     """
-    # A group that labels answer, or that is looked up, is bounded by its distances, not by memory.
+    # A group that labels answer, or that is looked up in a hierarchy from pair to pair, has one
+    # size: its memory hardly grows with the group, and a bound of its distances is enough.
     if _answers_by_labels(strategy, shape):
         by_answers = int(_ANSWERS[strategy.device] / max(shape.per_source, 1))
         return [max(1, min(n_sources, by_answers))]

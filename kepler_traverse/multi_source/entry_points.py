@@ -38,6 +38,8 @@ from .stream import ResultStream
 from .together import KNearestSearch, NearestSearch, SearchTogether, frame_of_all, from_targets
 from .workload import FEW_PATHS, Strategies, Workload, find_usable
 
+# Names of the kinds of result that ``bfs_pairs`` and ``sssp_pairs`` take. A kind with predecessors
+# is one of paths, which ``paths`` returns.
 RESULTS_OF_PAIRS = tuple(
     each.name
     for each in RESULT_KINDS.values()
@@ -58,9 +60,10 @@ class _Call(NamedTuple):
     @property
     def members(self) -> Any:
         """The ``SourceGroups`` of a search from all sources together, whose groups have nearest
-        sources of their own; None if all sources are one group, or for other searches.
+        sources of their own; None if all sources are one group, or if each source is a search of
+        its own.
         """
-        if self.question.kind.one_search:
+        if self.question.kind.one_search:  # a search from all sources, such as for the nearest one
             return getattr(self.question.options, "groups", None)
         return None
 
@@ -133,7 +136,8 @@ class Registry:
     algorithm: Algorithm  # BFS or SSSP
     single_source: tuple[Strategy, ...]  # strategies for one source
     multi_source: tuple[MultiSourceStrategy, ...]  # strategies for many sources
-    # strategies for BFS from one source, by which a plan surveys the shape of a graph
+    # strategies for BFS from one source, by which a plan surveys the shape of a graph, also for
+    # SSSP
     searches: tuple[Strategy, ...]
 
     def with_plugins(self) -> tuple[tuple[Strategy, ...], tuple[MultiSourceStrategy, ...]]:
@@ -198,7 +202,8 @@ class Registry:
             field: value for field, value in query_fields.items() if value is not None
         }
 
-        # Sums along paths are added up over a hierarchy, or the paths are walked back.
+        # Sums along paths are added up over a hierarchy, or, where ``over_hierarchy`` returns None,
+        # the paths are walked back, which takes the distances of all vertices.
         along = query_fields.pop("walks", None)
         if along is not None:
             columns = along.over_hierarchy(graph, name, n_sources)
@@ -212,7 +217,8 @@ class Registry:
             result, name, query_fields.get("targets")
         )
         kind = RESULT_KINDS[result]
-        # A sample is of sources that have targets of their own.
+        # With pairs each source has targets of its own. A sample (some sources with their targets)
+        # is given for such sources alone.
         is_per_source = kind.needs_pairs or query_fields.get("sample") is not None
         of_kind: dict[str, Any] = {
             "predecessors": kind.has_predecessors,
@@ -256,6 +262,8 @@ class Registry:
         each source, and whether one search from all sources may take its place.
         """
         name = self.algorithm.name
+        # The predecessors lead from a vertex back to its nearest source. With ``k`` the sources are
+        # found otherwise.
         query = make_query(
             graph, name, predecessors=asked.k is None, limit=asked.limit, knobs=asked.knobs
         )
@@ -265,7 +273,8 @@ class Registry:
         if asked.k is None:
             return NearestSearch(work, single, asked.strategy)
         # A name that is wrong, and knobs that no strategy takes, are refused here, since one search
-        # from all sources uses neither. It is as for several sources, also if there is one.
+        # from all sources uses neither. Two sources stand for any number: for a single source fewer
+        # strategies are usable.
         strategies = Strategies(many, single, self.searches)
         usable = find_usable(work._replace(n_sources=2), strategies, asked.strategy)
         for usable_strategy in usable.strategies:
@@ -285,12 +294,12 @@ class Registry:
         index = get_index(sources)
         call = self._with_or_without_hierarchy(self._check_call(graph, sources, given))
         question = call.question
-        n_searches = call.count_searches(is_all=isinstance(sources, str))
+        n_searches = call.count_searches(is_all=isinstance(sources, str))  # a string is "all"
         meter = make_meter(given.progress, n_searches, graph.device)
         is_handed_on = False  # whether a stream closes the meter
         try:
             meter.begin()
-            if question.kind.one_search:
+            if question.kind.one_search:  # such as the nearest source of each vertex
                 return self._search_together(call, meter)
 
             plan = self._plan_with_hierarchy(call)
@@ -330,7 +339,8 @@ class Registry:
         options = check_options(
             kind, graph, name, given.of_kind, sources=numbers, targets=target_numbers
         )
-        # Options that estimate choose the sources themselves.
+        # Options of an estimate, such as that of betweenness, draw a sample of the vertices: the
+        # searches begin at these, and not at the given sources.
         sampled_sources = getattr(options, "sources", None)
         if sampled_sources is not None:
             numbers = sampled_sources
@@ -423,6 +433,8 @@ class Registry:
         kind of result.
         """
         arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+        # Not all kinds of result take this direction. ``written`` has the options that are given,
+        # as the caller writes them, for the message of the error.
         if arguments.choice("direction", direction, outputs.DIRECTIONS) == "in":
             kind = RESULT_KINDS[arguments.choice("result", given.result, RESULTS_OF_PAIRS)]
             written = {"pairs": "pairs", "direction": "direction='in'"}
@@ -466,8 +478,10 @@ class Registry:
             )
         options = check_options(kind, graph, self.algorithm.name, of_kind, pairs=table)
 
-        # A plan for one source has its targets from the beginning, so that every strategy for one
-        # source can stop at them. Few are looked up in a hierarchy, if there is one.
+        # If all pairs have one origin, their destinations are the targets of the plan: then every
+        # strategy for one source can stop at them. Not so where few targets are looked up in a
+        # hierarchy, where kinds such as flows are added up over the pairs (``adds_up``), or where
+        # columns are added up along the paths of pairs (``walks``).
         has_hierarchy = graph.derived.known_hierarchy(self.algorithm.metric) is not None
         is_looked_up = has_hierarchy and table.rows.size <= FEW_PATHS
         is_one = table.sources.size == 1 and not is_looked_up
@@ -490,7 +504,8 @@ class Registry:
             forms=kind.reads if kind.adds_up else (),
         )
 
-        # Flows are added up over all searches. Distances are put into the rows of their pairs.
+        # Flows are added up over all searches: ``make_loads`` returns the object that adds them.
+        # Distances are put into the rows of their pairs.
         if kind.make_loads is not None:
             question = Question(
                 kind=kind, algorithm=self.algorithm.name, options=options, pairs=table

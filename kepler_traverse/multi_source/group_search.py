@@ -71,7 +71,8 @@ class GroupSearch:
         if not self.work.counts_hops:
             group = self.chosen.group_in[sums.dtype]
 
-        # Sums in int64 have a strategy of their own, in place of the chosen one for floats.
+        # Sums in int64 have a strategy of their own, in place of the chosen one for floats. The
+        # weights of ``sums.graph`` have the type of the sums.
         strategy = strategy_for_sums(
             self.chosen.strategy, self.strategies, sums, self.work.algorithm
         )

@@ -83,10 +83,12 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit.
         ``machine`` is a ``Machine`` (cores and speeds).
         """
-        edges = n_sources * shape.n_edges * shape.walked  # that all searches visit
+        # Edges that all searches visit; ``walked`` is the share of the edges that one visits.
+        edges = n_sources * shape.n_edges * shape.walked
         # "start", "count" and "level" count searches, outputs of counts, and levels or rounds;
-        # "again" edges that are relaxed again; "miss" and "fetch" edges whose load misses the
-        # cache of a core, or all caches.
+        # "extra_round" rounds beyond these, which uneven weights cause; "again" edges that are
+        # relaxed again; "miss" and "fetch" edges whose load misses the cache of a core, or all
+        # caches. ``scatter`` is the share of the edges whose two ends have numbers far apart.
         amounts = {
             "start": n_sources,
             "count": n_sources * (shape.keep == "counts"),
@@ -97,14 +99,18 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             "extra_round": 0,
             "miss": edges * shape.scatter * machine.share_of_misses(4 * shape.n_vertices),
         }
-        # What depends on the algorithm and the device.
+        # What depends on the algorithm and the device. All cores share the edges of a large level.
+        # ``repeats`` and ``detours`` estimate how often an edge is relaxed again: in a search with
+        # piles on the CPU, and in one on the GPU.
         if is_on_cpu and algorithm == "bfs":
             amounts["edge"] = edges / machine.cores
         if algorithm == "sssp":
             amounts["again"] = edges * (shape.repeats if is_on_cpu else shape.detours)
             amounts["extra_round"] = n_sources * shape.extra_rounds
         # A search for hops that has large levels pulls, and then reads edges one after another.
+        # ``frontier_share(1)`` is the mean share of the vertices in a level of one search.
         is_pulling = algorithm == "bfs" and shape.frontier_share(1) > _PULLED
+        # "clear" counts distances that are set to unreached, "vertex" only vertices then reached.
         if is_on_cpu:
             amounts["clear"] = amounts["vertex"]
             amounts["vertex"] *= shape.reach

@@ -51,6 +51,7 @@ def _options_per(kind: ResultKind, table: str) -> list[str]:
 
     ``table`` is "sources" or "targets".
     """
+    # The metadata of such an option names the table whose rows its values belong to.
     own = fields(kind.options_class)
     return [option.name for option in own if option.metadata.get("table") == table]
 
@@ -272,6 +273,7 @@ def refuse_unknown(options: Iterable[str]) -> None:
     """Raise TypeError, as Python does for an unknown argument, if an option by one of the names
     ``options`` exists for no kind of result.
     """
+    # ``library=False`` in its metadata marks an option that the job alone has.
     known = {
         option.name
         for kind in RESULT_KINDS.values()
@@ -436,7 +438,8 @@ class ResultForm:
         if kind.array_of is not None:
             return kind.array_of(asked, groups, places)
 
-        # The first group shows the form of the distances. It is put back in front of the others.
+        # The first group shows the form of the distances: an array of rows, or entries of reached
+        # vertices only, of which ``make_frame`` takes none. It is put back in front of the others.
         groups = iter(groups)
         first = next(groups, None)
         groups = () if first is None else chain([first], groups)
@@ -446,7 +449,8 @@ class ResultForm:
             frame = self._frames.make(_columns_of_sources(asked, groups, places, distinct[places]))
 
         # The query is kept with the frame, so that its distances can be certified later. That takes
-        # one limit for all sources, and distances, which bands are not.
+        # a search, one limit for all sources, and distances, which bands are not. ``is_limited``
+        # means that one of these is missing.
         is_limited = first is None or self.plan.query.limits is not None or not kind.is_distances
         if is_limited:
             return frame

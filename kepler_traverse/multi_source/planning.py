@@ -334,7 +334,9 @@ class MultiSourcePlan:
 
     @property
     def _may_change(self) -> bool:
-        """Whether the calling thread may change the strategy, by the times that it measures."""
+        """Whether the calling thread may change the strategy, by the times that it measures: it is
+        the owner of the plan, and there is a choice.
+        """
         return len(self._candidates) > 1 and threading.current_thread() is self._owner
 
     def _groups(self, numbers: np.ndarray, lists: TargetLists | None) -> Iterator[Traversals]:
@@ -412,7 +414,8 @@ class MultiSourcePlan:
                     if name != current:
                         self._use_candidate(name)
                 except MemoryError:
-                    # It does not fit any more, and is no candidate from now on.
+                    # The new strategy does not fit any more, and is no candidate from now on. The
+                    # choice is restricted to the others.
                     del self._candidates.fitting[name]
                     self._choice.keep(self._candidates.groups)
                     self._use_candidate(current)

@@ -365,6 +365,7 @@ class KNearestSearch(SearchTogether):
                 if certified:
                     certify_labels(graph, algorithm, ascending, limit, distance, owner)
             options.advance(ascending.size)
+            # One search counts as one round, since it does not report any.
             return rows_of_labels(graph, algorithm, ascending, distance, owner), 1
 
         # A search from each source, merged group by group.
@@ -466,7 +467,9 @@ class SearchFromTargets:
 
     @property
     def _is_certified(self) -> bool:
-        """Whether the distances of the searches from targets are certified: then all are output."""
+        """Whether the distances of the searches from targets are certified. A caller that wants it
+        asks for all distances as output.
+        """
         return self._query.output == "all"
 
     def __call__(self, sources: np.ndarray) -> MultiSourceOutcome:
@@ -481,8 +484,10 @@ class SearchFromTargets:
             targets[entries],
             distance[entries],
             self._graph.n_vertices,
+            # for results on the GPU; the rows themselves are in host memory
             self._graph if self._graph.device == "cuda" else None,
-            None,
+            None,  # no scratch of a search: it is made anew
+            # so that these rows, which lack other vertices, are not checked once more
             self._is_certified,
         )
         limits = [self._query.limit] * sources.size
@@ -504,9 +509,11 @@ def from_targets(
 
     def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
         """Return how much work all searches take, by terms of the cost model (``auto.costs``): what
-        begins, labels of all vertices, and labels that are read for the sources.
+        begins, labels of all vertices, and labels that are read for the sources. A label is a
+        nearest target of a vertex, with its distance.
         """
-        reach = max(shape.reach, 1 / n)  # a search reaches its source
+        # The mean share of the vertices that a search reaches, at least its source.
+        reach = max(shape.reach, 1 / n)
         n_labels = sum(n * min(k, targets.size * reach) for targets in nearest.members)
         return {"start": n * k, "vertex": n_labels, "row": n_sources * n_labels / max(n, 1)}
 

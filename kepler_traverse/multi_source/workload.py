@@ -285,7 +285,7 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
     # A shape that is short is one of searches which end early, and not of the whole graph.
     base = known
     if base is None or base.is_short:
-        base = outline(graph)
+        base = outline(graph)  # sizes and types, without a search
     # The sample may take a small share of what searches of the whole graph would visit.
     affordable = int(_SAMPLE_SHARE * work.n_sources * graph.n_edges)
     max_edges = min(max(_MIN_SAMPLE_EDGES, affordable), _MAX_SAMPLE_EDGES)

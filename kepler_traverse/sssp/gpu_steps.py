@@ -1,5 +1,5 @@
 """SSSP on a GPU: relaxing a frontier, and predecessors out of final distances. The twin of
-``sssp.cpu``.
+``cpu_steps``.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Run:
 
         if self.predecessor is None or n_open == 0:
             return
-        if n_open is None:  # else the kernel of the search has written most predecessors
+        if n_open is None:  # a number: the kernel of the search has written all but ``n_open``
             self._point_to_nearer(source)
         self._resolve_in_layers()
 

@@ -105,9 +105,11 @@ def plan(graph, query) -> TracedSearch:
         next call.
         """
         nonlocal first_step
-        # Steps are numbered on from search to search, so that old stamps are of earlier steps.
+        # With CLEANS_UP the kernel ends by a reset of the labels for the next search. Stamps stay:
+        # steps are numbered on from search to search, so that old stamps are of earlier steps.
+        # Without it the kernel clears labels and stamps when it begins.
         if not constants["CLEANS_UP"]:
-            first_step = 0  # the kernel clears them itself
+            first_step = 0
         elif first_step < 0 or first_step > _MAX_STEPS:
             stamps.data.memset_async(0xFF, stamps.nbytes)  # -1: before all steps
             if packed is not None:
@@ -122,14 +124,15 @@ def plan(graph, query) -> TracedSearch:
 
         result = outcome_on_host.view(outcome_layout)[0]
         last_step = int(result["last_step"])
-        n_open = int(result["n_open"])
+        n_open = int(result["n_open"])  # reached vertices without a predecessor
+        # None: the kernel has looked for no predecessor, so ``finish`` has to find all.
         run.finish(source, n_open if constants["PREDECESSORS"] else None)
         if run.predecessor is None or (constants["PREDECESSORS"] and n_open == 0):
             first_step = last_step + 1  # otherwise the search for predecessors overwrote the stamps
 
-        # The kernel leaves both as the bits of distances. A search that has settled its targets is
-        # complete up to ``result["limit"]``; any other one has no distance beyond its last
-        # threshold.
+        # The kernel leaves ``limit`` and ``threshold`` as the bits of distances. A search that has
+        # settled its targets is complete up to ``limit``. In any other one all finite distances are
+        # below the last threshold, which ``Outcome.below`` tells the caller.
         limit_and_threshold = np.array([result["limit"], result["threshold"]], run.keys.dtype)
         settled_limit, threshold = limit_and_threshold.view(run.distance.dtype).tolist()
         if result["is_settled"]:

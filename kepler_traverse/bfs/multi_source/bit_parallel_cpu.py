@@ -81,11 +81,11 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     groups = -(-n_sources // group)
     words = group // WORD
     group_sources = min(group, n_sources)
-    levels = groups * shape.likely_depth
+    levels = groups * shape.likely_depth  # as many as the deepest search has
     # The mean share of the vertices in a frontier. By it, either all levels are pulled or none.
     frontier = shape.frontier_share(group_sources)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
-    edges = shape.n_edges * shape.edge_share(group_sources)
+    edges = shape.n_edges * shape.edge_share(group_sources)  # that some source of a group visits
     return {
         "start": groups,
         "reverse": shape.n_edges * shape.directed,  # edges of the reversed graph, which is built
@@ -96,7 +96,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
         "edge": pulled * edges / machine.cores,
         # bitsets that are read: those of all edges in each of six levels of a group, at most
         "row": min(pulled, 6 * groups) * edges * words / machine.cores,
-        # distances that each core writes
+        # distances that each core writes, where the query outputs those of all vertices
         "write": n_sources * shape.n_vertices / machine.cores * (shape.keep == "all"),
     }
 

@@ -112,7 +112,8 @@ def memory(shape, query, group: int) -> int:
     planes = 0
     if query.output != "counts":
         n_planes = depth.bit_length()
-        # Old and new planes exist together while they are copied.
+        # Where planes run out, their number about doubles. Old and new ones exist together while
+        # they are copied.
         if n_planes <= PLANES:
             planes = PLANES
         else:
@@ -159,11 +160,11 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     groups = -(-n_sources // group)
     bitset_bytes = group // 8
     group_sources = min(group, n_sources)
-    levels = groups * shape.likely_depth
+    levels = groups * shape.likely_depth  # as many as the deepest search has
     # The mean share of the vertices in a frontier. By it, either all levels are pulled or none.
     frontier = shape.frontier_share(group_sources)
     pulled = levels * (frontier > 1 / _DEFAULTS.push_vertices)
-    edges = shape.n_edges * shape.edge_share(group_sources)
+    edges = shape.n_edges * shape.edge_share(group_sources)  # that some source of a group visits
     return {
         "start": groups,
         # sort, reverse: the reversed graph is built once, and its edges are sorted
@@ -176,7 +177,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         "edge": pulled * edges,  # edges that are pulled
         # bytes of the bitsets that edges read, at least 32 per edge, and of six bitsets per vertex
         "row": groups * (edges * max(bitset_bytes, 32) + 6 * shape.n_vertices * bitset_bytes),
-        "write": n_sources * shape.n_vertices * (shape.keep == "all"),  # distances
+        # distances, where the query outputs those of all vertices
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
 

@@ -84,7 +84,8 @@ def memory(shape: Shape, query: Query, group: int) -> int:
     state_bytes = bit_parallel_gpu.memory(shape, query, group)
     if shape.directed:
         state_bytes -= shape.n_edges * shape.index
-    # At most the edges of WORD vertices of the highest degree, which no segment can split.
+    # At most the edges of WORD vertices of the highest degree, which no segment can split. The skew
+    # is the highest degree divided by the mean.
     max_degree = shape.skew * shape.n_edges / max(shape.n_vertices, 1)
     word_edges = min(int(WORD * max_degree), shape.n_edges)
     buffer = max(segment_size(shape.n_edges, tuning), word_edges)

@@ -61,6 +61,7 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
         rows = -(-group // _LANES) * _LANES * (weight or hops_dtype(shape.depth).itemsize)
     else:
         rows = 0
+    # int64 counts; other searches may be twice as deep as the known one of ``shape.depth`` levels
     if query.output == "counts":
         counts = 8 * 2 * group * shape.depth
     else:
@@ -95,6 +96,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
         return {"lookup": per_worker * hops, "chain": per_worker * shape.per_source * hops}
     # Sweeps. A group that is smaller than the lanes takes as long as a full one.
     per_worker = sources_per_worker(-(-n_sources // _LANES) * _LANES, machine.cores)
+    # With targets only the part of the hierarchy above them is swept, which takes about as long as
+    # the search upward. Finding that part once visits the vertices.
     if shape.keep == "targets":
         return {"start": 2 * per_worker, "clear": shape.n_vertices}
     return {
@@ -171,9 +174,9 @@ def plan(graph, query, group: int):
         n_sweeps = -(-k // lanes)
         threads.for_each(sweep_line, n_sweeps)
         limits = [query.limit] * k
-        rounds = [hierarchy.levels] * k
+        rounds = [hierarchy.levels] * k  # a sweep goes through all levels of the hierarchy
         if counts_only:
-            n_used = int(deepest.max()) + 1
+            n_used = int(deepest.max()) + 1  # level 0 included
             return MultiSourceOutcome(None, None, limits, rounds, counts[:k, :n_used])
 
         # Rows are written once more if their type turns out to be too narrow.
@@ -200,6 +203,7 @@ def part_to_sweep(hierarchy, query):
     is empty if all positions are swept in their order. The edges lead downward, between places. The
     columns are the place of each column of the result.
     """
+    # ``hierarchy.position`` maps vertex numbers to positions.
     if query.output == "targets" and query.targets is not None:
         places, swept = hierarchy.restrict(query.targets)
         return places, swept, places[hierarchy.position[query.targets]]
@@ -216,7 +220,7 @@ def answer_by_labels(labels, query, sources, lists=None):
     """
     source_numbers = np.asarray(sources)
     if lists is not None:
-        return labels.to_lists(source_numbers, *lists)
+        return labels.to_lists(source_numbers, *lists)  # their offsets and vertices
     # The targets of the query, as a list per source.
     offsets = np.arange(source_numbers.size + 1) * query.targets.size
     sums = labels.to_lists(source_numbers, offsets, np.tile(query.targets, source_numbers.size))
@@ -234,7 +238,7 @@ def _plan_lookups(graph, query, bound, labels):
     finds_paths = query.output == "paths"
     lookups = None
     if finds_paths or labels is None:
-        lookups = Lookups(graph, hierarchy, None, labels)
+        lookups = Lookups(graph, hierarchy, None, labels)  # None: no weights, as hops count 1
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
         """Look up the targets of the vertex numbers ``sources``.

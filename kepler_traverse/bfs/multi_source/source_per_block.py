@@ -133,6 +133,7 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
     slots = max(slots, tuning.min_slots)
     while slots * (_SLOT_BYTES + 1) > available:
         slots //= 2
+    # A queue has a vertex of 4 bytes per 8 slots: two queues take the 1 byte per slot added above.
     queue_capacity = max(queue_capacity, slots // 8)
     return _Layout(
         tuning.sharing_block, False, slots, queue_capacity, slots * _SLOT_BYTES + 8 * queue_capacity
@@ -197,37 +198,47 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     """Return how much work all searches take, by terms of the cost model: requests of all blocks;
     levels and edges of the consecutive searches of one block.
 
-    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
-    ``Shape`` (size and depth of the graph), and ``machine`` a ``Machine``, whose cores are
-    multiprocessors.
+    The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``machine`` is
+    a ``Machine``, whose cores are multiprocessors. ``shape`` is a ``Shape``, which says of the
+    searches: ``reach`` and ``walked`` are the mean shares of the vertices that one reaches, and of
+    the edges that it visits; ``most`` is the largest such share of the edges; ``likely_rounds`` is
+    the mean number of levels, and ``likely_depth`` the largest one. ``scatter`` is the share of the
+    edges whose two vertex numbers are far apart, so that caches do not help. ``unevenness`` is the
+    logarithm of the largest degree divided by the mean.
     """
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}  # the strategy refuses such graphs
+    # Shared memory of a block: a visited bit per vertex, and two queues of 4 bytes per vertex.
     block_bytes = shape.n_vertices // 8 + 8 * _DEFAULTS.queue_capacity
     blocks_per_processor = max(1, min(_MAX_BLOCKS_PER_PROCESSOR, _SHARED // block_bytes))
     per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    # Edges of one block, divided by those of the graph: it has the largest search last.
+    # Edges of the block that ends last, divided by those of the graph: mean searches, and the
+    # largest one last. ``slowdown`` is the factor by which blocks on one multiprocessor slow each
+    # other down: the square root of their number.
     searched_share = (per_worker - 1) * shape.walked + shape.most
     edges_of_block = (
         shape.n_edges * searched_share * slowdown(blocks_per_processor, n_sources, machine.cores)
     )
+    # distances that all blocks write at the same time
     results = min(n_sources, blocks_per_processor * machine.cores) * shape.n_vertices * shape.reach
     return {
         "start": 1,
         "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,  # levels of one block
-        "share": edges_of_block,
-        "uneven": edges_of_block * shape.unevenness,
+        "share": edges_of_block,  # work of one block alone, which the others wait for in the end
+        "uneven": edges_of_block * shape.unevenness,  # the more, the longer its threads wait
         # edges whose visited bit lies outside shared memory, which has 8 bits per byte
         "spill": edges_of_block * shape.scatter * max(0.0, 1 - 8 * _SHARED / shape.n_vertices),
         # edges that all searches visit, and vertices that they reach
         "edge": edges,
         "vertex": n_sources * shape.n_vertices * shape.reach,
-        # edges whose load misses the cache, which targets, offsets and distances share
+        # Edges whose load misses the cache, which targets (4 bytes per edge), offsets (8 bytes per
+        # vertex) and distances share.
         "miss": edges
         * shape.scatter
         * machine.share_of_misses(4 * shape.n_edges + 8 * shape.n_vertices + results),
-        "write": n_sources * shape.n_vertices * (shape.keep == "all"),  # distances
+        # distances, where the query outputs those of all vertices
+        "write": n_sources * shape.n_vertices * (shape.keep == "all"),
     }
 
 
@@ -275,7 +286,7 @@ def plan(graph, query, group: int):
         run.wait_for(lists)
         levels, stops = run.search(sources)
         limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
-        # A search that ran out of vertices has searched one level more, which was empty.
+        # A search that was not stopped has run out of vertices: its last level was empty.
         depth = int((levels - (stops == _STOPPED_NOWHERE)).max(initial=0))
         if query.predecessors:
             predecessor = run.predecessors(sources)

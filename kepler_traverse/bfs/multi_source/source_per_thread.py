@@ -46,6 +46,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     ``Shape`` (size and depth of the graph), and ``machine`` a ``Machine`` (cores and speeds).
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
+    # ``walked`` is the share of the edges that a search visits, and ``reach`` below that of the
+    # vertices; ``scatter`` is the share of the edges whose two ends have numbers far apart.
     edges = per_worker * shape.n_edges * shape.walked
     return {
         "start": per_worker,  # searches

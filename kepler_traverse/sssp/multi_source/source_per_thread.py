@@ -25,9 +25,10 @@ group_size = per_core(SOURCES_PER_CORE)
 
 def memory(shape: Shape, query: Query, group: int) -> int:
     """Return the bytes of a run: distances of a group, or of one search per core; three piles and
-    two marks per core.
+    two marks per core, which have 4 bytes and 1 byte per vertex.
 
-    ``group`` is the number of sources that are searched together.
+    ``group`` is the number of sources that are searched together. ``shape`` has the bytes of a
+    vertex number, ``index``, and of a distance, ``weight``.
     """
     cores = threads.count()
     rows = group if query.output == "all" else cores
@@ -50,14 +51,15 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
     edges = per_worker * shape.n_edges * shape.walked
     return {
         "start": per_worker,  # searches
-        "chain": per_worker * shape.likely_rounds,  # rounds
+        "chain": per_worker * shape.likely_rounds,  # rounds, as many as the mean search takes
         "clear": per_worker * shape.n_vertices,  # distances that are set to unreached
-        # vertices that are reached, and edges that are relaxed, and relaxed again
+        # Vertices that are reached (``reach``: the share of all), and edges that are relaxed, and
+        # relaxed again (``repeats``: how often, as piles with few large weights need more rounds).
         "vertex": per_worker * shape.n_vertices * shape.reach,
         "edge": edges,
         "again": edges * shape.repeats,
-        # loads that miss the cache of a core, and that come from memory: of a distance, a mark of 4
-        # bytes and one of 1
+        # Loads that miss the cache of a core, and that come from memory: of a distance, a mark of 4
+        # bytes and one of 1. ``scatter`` is the share of the edges whose ends have far numbers.
         "miss": edges
         * shape.scatter
         * machine.share_of_misses(shape.n_vertices * max(shape.weight, 4)),
@@ -112,9 +114,12 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
             targets = shared_targets if lists is None else lists.of(i)
             sizes, bounds = new_state(dtype)
             state = State(piles[thread], last_queued[thread], is_far[thread], row, sizes, bounds)
+            # NEVER: this thread makes the search alone. Without it ``search`` would leave a pile of
+            # many vertices to several threads.
             search(edges, source_numbers[i], limit, targets, width, NEVER, state)
             rounds[i] = count_rounds(sizes)
-            stops[i] = bounds[1]
+            stops[i] = bounds[1]  # the distance up to which the result is complete
+            # ``run_alone`` counts on this thread: the others have searches of their own.
             if counts_overflows:
                 overflows[i] = cpu_steps.count_overflows(graph, row, threads.run_alone)
             if keeps_targets:

@@ -204,6 +204,8 @@ def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
     if not labels.is_symmetric:
         directions.append((graph.derived.linked_reverse(), labels.reversed()))
     for directed_graph, directed_labels in directions:
+        # L1 to L5 are proved above. L6: rows of the sampled hubs have the distance that labels
+        # answer.
         fault = of_labels.find_fault_of_columns(directed_graph, directed_labels, sources)
         if fault:
             failures.setdefault("L6", fault)
@@ -508,7 +510,9 @@ def _interleaved_are_valid(
     """
     if len(set(limits)) > 1 or graph.has_negative_weights:
         return False
-    # Such a check reads whole lines, with all of their lanes, also those without a source.
+    # Such a check reads whole lines, with all of their lanes, also those without a source. So it
+    # needs the first source in lane 0 (``first``), and is not worth it where half of the lanes or
+    # more have no source.
     if distances.first or distances.lines.shape[1] >= 2 * len(distances):
         return False
     # Sums of integers that the type may round are a fault, which a check of rows reports.
@@ -565,6 +569,8 @@ def _may_round(graph: Graph, dtype: np.dtype, limit: float | None) -> bool:
     """
     if not graph.returns_integers or dtype.kind != "f" or limit is None:
         return False
+    # Distances and weights are exact, below the bound. Their sums are below twice the bound, and
+    # those below the bound itself are exact, too.
     return EXACT_BELOW[dtype] <= limit <= 2 * EXACT_BELOW[dtype]
 
 

@@ -91,7 +91,8 @@ def _key_type(distances: Array) -> np.dtype:
     """Return the narrowest type that holds the distances of a block, so that a tile holds many: an
     unsigned one for hops, else that of the distances.
 
-    Its two largest numbers stay free: the largest stands for unreached.
+    Its two largest numbers stay free: the largest stands for unreached, and an edge from the
+    farthest vertex brings one hop more, which must differ from that.
     """
     if distances.dtype.kind == "f":
         weighted: np.dtype = distances.dtype

@@ -130,10 +130,13 @@ class _Checker:
         """Allocate tiles, and the minima over the edges of hubs, for keys of type ``dtype``, unless
         those of the last block fit. Reset the minima to ``unreached``.
 
-        A hub has one minimum per source, or two if edges have weights.
+        A hub has one minimum per source, or two if edges have weights: over all edges, and over
+        those from strictly nearer vertices.
         """
         if self._tiles is None or self._tiles.dtype != dtype:
             self._tiles = cp.empty((int(self._n), TILE_BYTES // dtype.itemsize), dtype)
+        # Hops, of a byte or more in a tile, have as many sources as bytes at most. Each minimum of
+        # theirs takes a word.
         if dtype.kind == "u":
             per_hub = TILE_BYTES
         else:
@@ -295,7 +298,8 @@ class _Checker:
         """
         summary = NOTHING.copy()
         n = int(self._n)
-        # Per rule a count and a place: of a row and a vertex, or of a vertex and a lane.
+        # Per rule a count and a place: the row for C1, ``row * n + vertex`` for C2, and ``vertex *
+        # n_lanes + lane`` for C3 and C4.
         counts = findings[: 2 * C4 + 1 : 2]
         places = findings[1 : 2 * C4 + 2 : 2].tolist()
         if counts[C1]:

@@ -28,9 +28,11 @@ def sample_sources(graph: Graph, labels: HubLabels) -> np.ndarray:
     have, and some at random; int64 vertex numbers, ascending and distinct.
     """
     n = labels.n_vertices
+    # Rows of labels name a hub by its rank, and ``order`` has the vertex of each rank.
     rows_per_hub = np.bincount(labels.inward.hubs, minlength=n)
     busiest = labels.order[np.argsort(-rows_per_hub, kind="stable")[:_SAMPLE]]
-    seed = int(graph.fingerprint[:15], 16)  # so that a graph always has the same sample
+    # From the checksum of the graph, in hexadecimal digits, so that it always has the same sample.
+    seed = int(graph.fingerprint[:15], 16)
     random_vertices = np.random.default_rng(seed).integers(0, n, min(_SAMPLE, n))
     return np.unique(np.concatenate([busiest, random_vertices])).astype(np.int64)
 
@@ -88,10 +90,12 @@ def find_fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) 
     whose hub is one of ``sources``, against the distance that the labels give for the same two
     vertices.
     """
+    # Rows name hubs by rank: ``rank`` has the rank of each vertex, ``order`` the vertex of each
+    # rank.
     inward = labels.inward
     is_sampled = np.zeros(labels.n_vertices, bool)
     is_sampled[labels.rank[sources]] = True
-    # All rows of these hubs, and per row the vertex whose label has it. Rows name hubs by rank.
+    # All rows of these hubs, and per row the vertex whose label has it.
     rows = np.flatnonzero(is_sampled[inward.hubs])
     vertices = labels.order[np.searchsorted(inward.offsets, rows, side="right") - 1]
     hubs = labels.order[inward.hubs[rows]]

@@ -210,6 +210,7 @@ def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
     """
     # For hops 24 bytes per level of the sources that are counted at once: its count, the value that
     # is reduced, and bins of two of them. A search may have as many levels as the graph vertices.
+    # 48 bytes per source: its largest hop count, its edges, and four statistics.
     if hops:
         return 24 * min(n_sources * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_sources
     blocks = _n_reduction_blocks(n_vertices)

@@ -34,6 +34,9 @@ class Frontier:
     """
 
     def __init__(self, capacity: int, dtype: DTypeLike, n_counters: int = 2):
+        """Allocate two queues of ``capacity`` vertex numbers of the type ``dtype``, and
+        ``n_counters`` counters. No vertex is queued.
+        """
         self.capacity = capacity
         self.queue = cp.empty(capacity, dtype)
         self.next = cp.empty(capacity, dtype)

@@ -296,6 +296,7 @@ class ShortSearches:
                 np.int64(positions.size),
             )
             args = *rows, arrays["vertices"], arrays["distances"], vertices, distances
+            # the kernel of any tier would do, as it reads no table
             launch(self._kernel(_GATHER, IN_SHARED[0]), positions.size, args)
         return Rows(
             sizes, stops, _copy_to_host(vertices), _copy_to_host(distances).view(self._kind)

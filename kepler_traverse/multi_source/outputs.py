@@ -350,7 +350,7 @@ def limits_per_source(
     of result.
 
     Raises InputError: there is not one limit per source, or a limit has a wrong value; a source is
-    given twice with different limits; or the result has no searches of their own.
+    given twice with different limits; or the kind of result is one search from all sources.
     """
     name = algorithm.limit_name
     limits = arguments.limits(name, limit, numbers.size)

@@ -4,7 +4,8 @@
 Functions without an underscore have the parameters and results of NetworkX's function of the same
 name. They are called by position. A parameter ``_`` is None in each call: ``refusals`` leaves calls
 with precomputed results (``e``, ``sp``) and those that change the graph (``attr``) to NetworkX.
-``weight`` or ``distance`` is the name of an edge attribute, or None to count hops.
+``weight`` or ``distance`` is the name of an edge attribute, or None to count hops. ``G._adj`` maps
+each node to its vertex number.
 """
 
 from __future__ import annotations
@@ -87,9 +88,9 @@ def _is_strongly_connected(graph: KeplerGraph) -> bool:
     # Two searches are enough: if vertex 0 reaches all others and all others reach it, each vertex
     # reaches every other one by way of it. The last argument stands for no limit of levels.
     first = np.zeros(1, np.int64)
-    for edges in directions:
+    for edges in directions:  # offsets and targets
         order, _, _ = kernels.bfs(*edges, first, np.iinfo(np.int32).max)
-        if order.size < len(graph):
+        if order.size < len(graph):  # ``order`` has the vertices that are reached
             return False
     return True
 

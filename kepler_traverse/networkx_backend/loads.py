@@ -9,7 +9,8 @@ not by their paths.
 The four functions of betweenness, and ``newman_betweenness_centrality``, have NetworkX's parameters
 and results. ``weight`` is the name of an edge attribute, None for hops. ``k`` is the size of a
 sample of the nodes as sources, None for all nodes, and ``seed`` draws it. ``normalized`` divides by
-the number of pairs. ``endpoints`` counts the ends of a path as nodes on it.
+the number of pairs. ``endpoints`` counts the ends of a path as nodes on it. ``G._adj`` maps each
+node to its vertex number.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def betweenness_centrality_subset(
     """Return a dictionary by node: the sum, over pairs of one of ``sources`` and one of
     ``targets``, of the share of their shortest paths that leads through the node.
     """
-    return _of_nodes(G, weight, sources, targets, normalized, False)
+    return _of_nodes(G, weight, sources, targets, normalized, False)  # ends of paths do not count
 
 
 def edge_betweenness_centrality(
@@ -63,13 +64,13 @@ def edge_betweenness_centrality(
     """Return a dictionary by edge: the sum, over all pairs, of the share of their shortest paths
     that leads over the edge.
     """
-    sample = None if k is None else _sample(G, k, seed, True)
+    sample = None if k is None else _sample(G, k, seed, True)  # True: edges are counted
     table = _sums(G, weight, sample, None, of="edges")
     if table is None:
         return _by_edge(G, np.zeros(0, np.int64), np.zeros(0))
     # one number per edge, by which ``_by_edge`` finds its sum
     keys = table["src"].to_numpy() * len(G) + table["dst"].to_numpy()
-    scale = _scales(G, "edges", normalized, False, sample)
+    scale = _scales(G, "edges", normalized, False, sample)  # False: no ends of paths are counted
     order = np.argsort(keys)
     return _by_edge(G, keys[order], table["betweenness"].to_numpy()[order] * scale)
 
@@ -169,7 +170,8 @@ def _sample(graph: KeplerGraph, k: int, seed: Any, counts_ends: bool) -> list[An
     ``counts_ends`` is whether the ends of paths count as nodes on them, or edges are counted.
     """
     nodes: list[Any] = nx.utils.create_py_random_state(seed).sample(graph.nodes, k)
-    # NetworkX divides by the size of the sample, unless the graph is too small for a pair of ends
+    # NetworkX divides by the size of the sample, unless the graph is too small for a path that
+    # counts: it takes two nodes, and if its ends do not count, a third one between them.
     if not nodes and len(graph) > 2 - counts_ends:
         raise ZeroDivisionError("division by zero")
     return nodes
@@ -255,6 +257,7 @@ def _scales(
         # Scales depend on the sources of a sample alone: the three zeros, its seed and the two
         # numbers of its error, are not read.
         sample_of_vertices = Sample(np.array([graph._adj[node] for node in sample]), 0, 0.0, 0.0)
+    # The last argument are the vertices whose factors are wanted, which for edges is not read.
     scales: np.ndarray | float = find_scales(
         options, sample_of_vertices, len(graph), graph.directed, np.arange(len(graph))
     )

@@ -4,7 +4,7 @@ together.
 Functions with the name of a NetworkX function take its parameters by position and return what it
 returns; names and defaults are added where the backend lists them. ``weight`` is the name of an
 edge attribute, None for hops. NodeNotFound is raised for a node that is not in the graph, and
-NetworkXNoPath if no path leads to the target.
+NetworkXNoPath if no path leads to the target. ``G._adj`` maps each node to its vertex number.
 """
 
 from __future__ import annotations

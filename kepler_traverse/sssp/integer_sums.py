@@ -49,8 +49,8 @@ def plan(graph, query):
 
 
 def memory(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-    """Return the bytes of a run at most: distances, predecessors, layers, two queues; a heap may
-    hold an entry per edge.
+    """Return the bytes of a run at most: 8 per vertex for its distance, 8 for its predecessor, and
+    24 for its layer and places in two queues; a heap may hold an entry of 16 bytes per edge.
     """
     return n_vertices * (8 + 8 * predecessors + 24) + 16 * n_edges
 
@@ -99,6 +99,7 @@ def _plan(graph, query):
     host = graph.to("cpu")
     edges = Edges.of(host)
     has_negative_weights = graph.has_negative_weights
+    # ``max_sum`` bounds the absolute sum of any path, which must stay above _LOWEST.
     if has_negative_weights and graph.derived.max_sum >= -_LOWEST:
         raise overflow_error()
     # with negative weights a path may lead through vertices beyond the limit
@@ -122,6 +123,8 @@ def _plan(graph, query):
         if has_negative_weights:
             for i, source in enumerate(source_numbers):
                 rounds[i] = _bellman_ford(host, source, distance[i])
+                # A closed source has one number where paths begin and one where they end: a path
+                # back to it is no cycle of the CSR, and is refused here if it is negative.
                 refuse_negative_return(host, source, distance[i])
             # Self-loops are no edges of the CSR. A negative one is a cycle, if it is reached.
             for vertex, weight in graph.negative_loops.items():

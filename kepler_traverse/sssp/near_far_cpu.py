@@ -96,7 +96,8 @@ def plan(graph, query):
             search(edges, _CONTINUE, limit, targets, width, shared_from, state)
 
         run.finish(source)
-        # Without a stop at targets, the result is complete up to the limit of the query.
+        # Without a stop at targets ``bounds[1]``, up to where the result is complete, is infinite.
+        # Then the limit of the query is the bound.
         complete_to = bounds[1]
         if np.isinf(complete_to):
             limit_of_result = query.limit
@@ -124,8 +125,8 @@ memory = state_bytes(1, numbers=1, beside=cpu_steps.memory)
 def pile_width(graph):
     """Return the width of a pile, the difference of two thresholds, in the type of the weights.
 
-    It is such that EDGES_PER_PILE edges of a vertex are shorter, on average, if weights are spread
-    evenly: that many times the mean weight, divided by the mean degree.
+    It is EDGES_PER_PILE mean weights, divided by the mean degree. So vertices have about as many
+    edges that are shorter in every graph, and the work of a pile does not depend on the degrees.
     """
     mean = compute_mean(graph.weights)
     return as_distance(
@@ -159,7 +160,8 @@ def search(edges, source, limit, target_vertices, width, shared_from, state):
     sizes = state.sizes
     bounds = state.bounds
 
-    # Each round reads ``near``, and writes the vertices that stay near to ``lowered``.
+    # Each round reads ``near``, and writes to ``lowered`` the vertices that it lowers below the
+    # threshold.
     infinity = distance.dtype.type(np.inf)
     near = piles[sizes[_SWAPPED]]
     lowered = piles[1 - sizes[_SWAPPED]]

@@ -131,8 +131,8 @@ def plan(graph, query) -> TracedSearch:
             first_step = last_step + 1  # otherwise the search for predecessors overwrote the stamps
 
         # The kernel leaves ``limit`` and ``threshold`` as the bits of distances. A search that has
-        # settled its targets is complete up to ``limit``. In any other one all finite distances are
-        # below the last threshold, which ``Outcome.below`` tells the caller.
+        # settled its targets is complete up to ``limit``. In any other one no finite distance is
+        # beyond the last threshold, which ``Outcome.below`` tells the caller.
         limit_and_threshold = np.array([result["limit"], result["threshold"]], run.keys.dtype)
         settled_limit, threshold = limit_and_threshold.view(run.distance.dtype).tolist()
         if result["is_settled"]:
@@ -224,11 +224,11 @@ def first_width(graph, may_stop: bool = False, edges: float = sssp_tuning.EDGES_
     """Return the width of the first pile, the difference of two thresholds, in the type of the
     weights.
 
-    With this width a vertex has on average ``edges`` edges that are shorter, if weights are
-    distributed evenly. It is at least the lightest weight: narrower piles would save no work. If
-    all weights are equal, no vertex improves twice. Then the width is infinite, so that all
-    vertices are near, as in a BFS; unless ``may_stop``: the search may stop early, which it does
-    between piles.
+    The width is ``edges`` mean weights, divided by the mean degree. So vertices have about as many
+    edges that are shorter in every graph, and the work of a pile does not depend on the degrees. It
+    is at least the lightest weight: narrower piles would save no work. If all weights are equal, no
+    vertex improves twice. Then the width is infinite, so that all vertices are near, as in a BFS;
+    unless ``may_stop``: the search may stop early, which it does between piles.
     """
     weights = graph.weights
     real = graph.weights.dtype

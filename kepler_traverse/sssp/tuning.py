@@ -9,9 +9,9 @@ from dataclasses import dataclass
 # CPU: a round with fewer frontier vertices runs on one thread (as for BFS).
 SERIAL_FRONTIER = 4096
 
-# CPU: mean number of edges per vertex that are shorter than the width of a pile. Davidson et al.
-# (IPDPS 2014) use 32, for warps of 32. Measured on one busy core, ms per source for 1 / 2 / 4 / 8 /
-# 16 / 32, weights 1 to 255:
+# CPU: width of a pile, in mean weights divided by the mean degree. Davidson et al. (IPDPS 2014) use
+# 32, for warps of 32. Measured on one busy core, ms per source for 1 / 2 / 4 / 8 / 16 / 32, weights
+# 1 to 255:
 #   soc-Slashdot0902          9.9 / 8.6 / 9.0 / 12 / 14 / 18
 #   cnr-2000                  25 / 22 / 21 / 17 / 15 / 18
 #   USA-road-NE               112 / 109 / 108 / 97 / 94 / 91
@@ -33,9 +33,9 @@ FIRST_CYCLE_SEARCH = 16
 SMALL_FRONTIER = 1024  # near vertices
 SMALL_EDGES = 256  # edges that leave them
 SMALL_FAR = 4096  # vertices of the far pile
-# Local rounds: each block alone relaxes the vertices that it improved. A lattice of 1500 x 1500
-# takes 14 ms with 8 local rounds and a capacity of 512, and 9.3 with 32 and 1,024. USA-road-NE
-# takes 14, 11 and 9.9 ms with 4, 8 and 16. Local rounds between two grid barriers.
+# Local rounds between two grid barriers: each block alone relaxes the vertices that it improved. A
+# lattice of 1500 x 1500 takes 14 ms with 8 local rounds and a capacity of 512, and 9.3 with 32 and
+# 1,024. USA-road-NE takes 14, 11 and 9.9 ms with 4, 8 and 16.
 LOCAL_ROUNDS = 8
 # The same on graphs of at most SHORT_LISTS edges per vertex.
 ROAD_LOCAL_ROUNDS = 32
@@ -72,7 +72,7 @@ WORKERS = {"long lists": (256, 3, 2), "short lists": (512, 0, 1)}
 # Minimum mean number of edges per lane for which adjacency lists get more lanes than the frontier
 # needs to fill the device.
 EDGES_PER_LANE = 4
-# Mean number of edges per vertex that are shorter than the first pile is wide if weights are even.
+# Width of the first pile, in mean weights divided by the mean degree.
 EDGES_PER_WIDTH = 4.0
 # The same for one source where adjacency lists are not short. Measured on an H200, ms for 4 / 2.8 /
 # 1.4:

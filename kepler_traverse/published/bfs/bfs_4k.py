@@ -260,6 +260,8 @@ class Run(gpu_steps.Run):
             "last_level": np.int32(n if self.limit is None else min(self.limit, n)),
             "max_frontier": np.int32(self.max_for_one_block),
             "max_width": np.int32(WARP if knobs.dynamic_width else knobs.k1),
+            # vertices of a frontier below which the lanes of the single block search for their
+            # edges; many blocks are told so by ``advance``
             "discover_below": np.int32(SINGLE_BLOCK.block // knobs.k4 if knobs.k4 else 0),
             "discovery": np.int32(_EXTENDED if knobs.extended else _DISCOVERY),
         }

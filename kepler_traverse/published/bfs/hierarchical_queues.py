@@ -142,8 +142,8 @@ def rule(mean: float, largest: int, threads: int) -> WarpQueueKnobs:
     """Return the knobs for a graph by the mean and the largest of its degrees, and for a grid of
     ``threads`` threads.
 
-    A frontier of at most as many vertices is expanded by the grid in one launch. Long adjacency
-    lists are split if degrees are uneven.
+    A frontier of at most ``threads`` vertices is expanded by the grid in one launch. Long adjacency
+    lists are split if degrees are uneven: those of more than twice the mean, or 8 edges.
     """
     is_uneven = largest > 16 * max(mean, 1.0)
     split_above = 0
@@ -157,7 +157,8 @@ class WarpQueueRun(_Run):
     frontiers, and long adjacency lists in edge chunks.
 
     The first three of its counters are the size of the next frontier, the targets that are not
-    reached, and the levels that a launch has made.
+    reached, and the levels that a launch has made. In the other three the grid counts the frontiers
+    of three levels: one is read, one written, one cleared.
     """
 
     def __init__(self, graph, query):

@@ -117,6 +117,7 @@ def rule(graph) -> HBfKnobs:
     if deviation < mean:
         min_width = max(width for width in widths if width <= max(mean, 4))
 
+    # Also undirected graphs whose degrees vary, but by less than the mean.
     may_gain_by_classes = graph.directed or mean / 4 < deviation < mean
     return HBfKnobs(
         edge_classes=_has_class_bits(graph) and may_gain_by_classes,

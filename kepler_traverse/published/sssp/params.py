@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from ...errors import InputError
 from ..knobs import WIDTHS, Knobs, number, one_of, switch, whole
 
-# Mean number of edges per vertex that are lighter than the width of a pile: Davidson et al. 2014,
-# for warps of 32.
+# Width of a pile, in mean weights divided by the mean degree: Davidson et al. 2014, for warps of 32.
 EDGES_PER_PILE = 32.0
 MAX_BUCKETS = 10  # length of the list of thresholds of bucketing; its knob may be lower
 # The same of delta-stepping. The paper has as many buckets as the heaviest edge needs. Here

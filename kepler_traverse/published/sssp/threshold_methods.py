@@ -5,14 +5,11 @@ While vertices wait beyond the last threshold, a rule makes a new list for the n
 one pile after the other is relaxed in rounds until no vertex falls into it. See
 threshold_methods.cu. The systems differ only in the list:
 
-========================
-=====================================================================================
-``near_far_piles``        one threshold ``buckets``               ten ``delta_stepping``
-eight; only the light edges are relaxed in rounds. The heavy edges are relaxed once,
-                          when the bucket is empty, since they lead beyond it
-``threshold_front``       one, computed from the vertices that wait: all vertices up to it are final
-========================
-=====================================================================================
+- ``near_far_piles``: one threshold.
+- ``buckets``: ten.
+- ``delta_stepping``: eight; only the light edges are relaxed in rounds. The heavy edges are relaxed
+  once, when the bucket is empty, since they lead beyond it.
+- ``threshold_front``: one, computed from the vertices that wait: all vertices up to it are final.
 
 H-BF, section 3, describes the papers [9], [20], [5] and [6]: bucketing there sorts to emulate
 buckets, and the others scan arrays over all vertices. Differences from all of them: the thread that
@@ -302,8 +299,8 @@ def by_width(width, n: int, has_heavy: bool = False):
 
 
 def mean_width(graph, edges: float):
-    """Return the width of piles such that a vertex has about ``edges`` edges lighter than it, if
-    weights are uniform: ``edges`` mean weights, divided by the mean degree.
+    """Return the width of piles: ``edges`` mean weights, divided by the mean degree. So vertices
+    have about as many edges that are lighter in every graph.
     """
     mean = 0.0
     if graph.n_edges:
@@ -396,7 +393,7 @@ def _memory(n_thresholds: int, lightest: bool = False) -> Memory:
     """Return a function that estimates the bytes of a strategy of these piles: the state of any
     GPU traversal, the piles and, with ``lightest``, the lightest edges.
     """
-    once = 8 * (2 * n_thresholds + 1)
+    once = 8 * (2 * n_thresholds + 1)  # thresholds, and the sizes of all piles
     return state_bytes(8 * lightest, numbers=n_thresholds + 2, once=once, beside=gpu_steps.memory)
 
 

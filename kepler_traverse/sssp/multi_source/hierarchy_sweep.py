@@ -49,7 +49,7 @@ def memory(shape, query, group: int) -> int:
     ``shape`` is a ``Shape`` (size of the graph), ``query`` a ``Query``, and ``group`` the number of
     sources that are searched together.
     """
-    if shape.is_summed_by_labels:
+    if shape.is_summed_by_labels:  # hub labels answer all that the query asks for
         return of_hops.memory(shape, query, group)
     has_state = query.predecessors and not looks_up(query, shape.n_vertices)
     if has_state:
@@ -69,7 +69,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:
     ``Shape`` (size of the graph), and ``machine`` a ``Machine`` (cores and speeds).
     """
     amounts = of_hops.terms(shape, n_sources, group, machine)
-    if shape.is_summed_by_labels:
+    if shape.is_summed_by_labels:  # hub labels answer, and nothing is written
         return amounts
     return amounts | {"write": amounts.get("write", 0) * max(shape.weight, 4)}
 

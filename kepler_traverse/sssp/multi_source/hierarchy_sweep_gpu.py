@@ -126,9 +126,13 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     ``Shape`` (size of the graph), and ``group`` the number of sources that are searched together.
     """
     groups = -(-n_sources // max(group, 1))
-    if shape.hubs:  # a row of both labels is as many bytes as a sum of a line and what it takes
+    # Hub labels answer, each with ``hubs`` rows on average. A pair reads the rows of two labels,
+    # which is counted as one sum of a line per row: a sum takes about as many bytes.
+    if shape.hubs:
         return {"start": groups, "vertex": n_sources * shape.per_source * shape.hubs}
     lanes = groups * _lanes(min(group, n_sources))
+    # With targets only the part of the hierarchy above them is swept. Its size is not known, and is
+    # taken as a sixteenth.
     if shape.keep == "targets":
         return {"start": groups, "vertex": lanes * shape.n_vertices / 16}
     return {

@@ -89,12 +89,19 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     rounds and edges of the consecutive searches of one block.
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
-    ``Shape`` (size of the graph), and ``machine`` a ``Machine``, whose cores are multiprocessors.
+    ``Shape``, and ``machine`` a ``Machine``, whose cores are multiprocessors. The shape says of the
+    searches: ``reach`` and ``walked`` are the mean shares of the vertices that one reaches, and of
+    the edges that it visits; ``most`` is the largest such share of the edges; ``likely_rounds`` is
+    the mean number of rounds. ``scatter`` is the share of the edges whose two vertex numbers are
+    far apart, so that caches do not help.
     """
+    # Blocks for small graphs have half as many threads, so that twice as many run at once.
     blocks_per_processor = 2 if shape.n_vertices >= _DEFAULTS.large else 4
     per_worker = sources_per_worker(n_sources, blocks_per_processor * machine.cores)
     edges = n_sources * shape.n_edges * shape.walked
-    # Edges of one block, divided by those of the graph: it has the largest search last.
+    # Edges of the block that ends last, divided by those of the graph: mean searches, and the
+    # largest one last. ``slowdown`` is the factor by which blocks on one multiprocessor slow each
+    # other down: the square root of their number.
     searched_share = (per_worker - 1) * shape.walked + shape.most
     edges_of_block = (
         shape.n_edges * searched_share * slowdown(blocks_per_processor, n_sources, machine.cores)
@@ -110,11 +117,13 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     return {
         "start": 1,
         "chain": (per_worker - 1) * shape.likely_rounds + shape.likely_depth,  # rounds of one block
-        "share": edges_of_block,
-        "again": edges_of_block * shape.detours,  # edges relaxed again, as weights are uneven
+        "share": edges_of_block,  # work of one block alone, which the others wait for in the end
+        # ``detours``: how often an edge is relaxed again, as weights are uneven
+        "again": edges_of_block * shape.detours,
+        # ``unevenness``: the logarithm of the largest degree divided by the mean
         "uneven": edges_of_block * shape.unevenness,
         "edge": edges,  # of all searches
-        "extra_round": per_worker * shape.extra_rounds,
+        "extra_round": per_worker * shape.extra_rounds,  # rounds that uneven weights add
         "vertex": n_sources * shape.n_vertices * shape.reach,  # reached in all searches
         # edges whose load misses the cache, which targets, weights and distances share
         "miss": edges * shape.scatter * machine.share_of_misses(8 * shape.n_edges + distances),

@@ -66,16 +66,20 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     ``Shape`` (size of the graph), and ``machine`` a ``Machine`` (cache and speeds).
     """
     groups = -(-n_sources // GROUP)
-    # Edges that a group relaxes, in units of distances of 4 bytes.
+    # Edges that groups relax, in units of distances of 4 bytes. ``edge_share`` is the share of the
+    # edges that at least one search of a group visits.
     edges = groups * shape.n_edges * shape.edge_share(GROUP) * max(shape.weight, 4) / 4
     return {
         "start": groups,
         "level": groups * shape.likely_rounds,  # rounds
         "edge": edges,
-        "again": edges * shape.spread,  # edges that are relaxed again, as weights are uneven
-        "extra_round": groups * shape.extra_rounds,
+        # Edges that are relaxed again, the more, the more weights differ: ``spread`` is their
+        # standard deviation divided by their mean.
+        "again": edges * shape.spread,
+        "extra_round": groups * shape.extra_rounds,  # rounds that uneven weights add
         "vertex": groups * shape.likely_rounds * shape.n_vertices,  # masks that are read
-        # edges whose distances miss the cache
+        # Edges whose distances miss the cache. ``scatter`` is the share of the edges whose two ends
+        # have numbers far apart.
         "miss": edges
         * shape.scatter
         * machine.share_of_misses(GROUP * max(shape.weight, 4) * shape.n_vertices),

@@ -179,6 +179,7 @@ def entries_for(graph, query) -> tuple[Entry, Entry]:
     constants = {"PREDECESSORS": int(query.predecessors), "TRACE": tuning.trace, "CHUNK": chunk}
     # On a device without clusters one block runs the first levels.
     cluster_entry = _CLUSTER.variant(**constants, CLUSTER=min(tuning.cluster, max_cluster()))
+    # SHARED_LISTS: lanes also share the adjacency lists of a small frontier, where some are long.
     return cluster_entry, _GRID.variant(
         **constants, CHUNK_WARPS=warps, SHARED_LISTS=int(max_degree >= tuning.long_row)
     )

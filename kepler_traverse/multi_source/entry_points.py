@@ -197,7 +197,8 @@ class Registry:
         (``AlongPaths``), or None.
         """
         name = self.algorithm.name
-        find_kind(result)
+        find_kind(result)  # imports plug-ins, if the library has no such kind
+        # A field that is None keeps the default of ``Query``. The limit alone has none.
         query_fields = {"limit": None} | {
             field: value for field, value in query_fields.items() if value is not None
         }
@@ -289,7 +290,7 @@ class Registry:
 
         ``given`` are their other arguments, not yet checked.
         """
-        find_kind(given.result)
+        find_kind(given.result)  # imports plug-ins, if the library has no such kind
         given = given.by_its_kind()
         index = get_index(sources)
         call = self._with_or_without_hierarchy(self._check_call(graph, sources, given))
@@ -317,6 +318,7 @@ class Registry:
         except NegativeCycleError as error:
             raise outputs.cycle_in_direction(error, question.direction) from None
         except KeyboardInterrupt as interrupt:
+            # A shell that keeps the error would keep the arrays of the call with it.
             forget_interrupted(interrupt, graph.device)
             raise
         except MemoryError as error:
@@ -500,7 +502,9 @@ class Registry:
             knobs=given.knobs,
             memory=given.memory,
             targets_per_source=table.rows.size / max(table.sources.size, 1),
+            # some origins with their destinations, which show how far searches go
             sample=None if is_one else table.sample(),
+            # Flows are also added up from other forms of distances than an array of rows.
             forms=kind.reads if kind.adds_up else (),
         )
 
@@ -518,4 +522,5 @@ class Registry:
             if ends.index is not None and "pair" in loads.columns:
                 loads.index = ends.index.take(to_host(loads["pair"].values))
             return loads
+        # a frame of the kind "pairs", without its column "pair": the rows are in that order
         return pairs.frame_of_pairs("pairs", plan, table, "pair", options, index=ends.index)

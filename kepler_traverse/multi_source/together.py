@@ -172,7 +172,8 @@ class NearestSearch(SearchTogether):
         self._strategies = strategies
         chosen = pick(strategies, strategy, graph)
         owners = 3 * 8 * graph.n_vertices  # arrays of ``nearest_columns``
-        # A copy of the graph with one vertex more, and an edge from it to each source.
+        # A copy of the graph with one vertex more, and an edge from it to each source. True: the
+        # search finds predecessors, which lead back to the nearest source.
         nbytes = (
             graph.derived.nbytes_on_device
             + chosen.memory(graph.n_vertices + 1, graph.n_edges + n_sources, True)
@@ -201,6 +202,7 @@ class NearestSearch(SearchTogether):
                 getattr(options.of_kind, "start_costs", None),
             )
         with options.clock("certify"):
+            # ``rooted`` is the graph with the additional vertex, the source of ``result``.
             if options.certified:
                 certify(rooted, result).require()
         options.advance(numbers.size)
@@ -265,6 +267,8 @@ class KNearestSearch(SearchTogether):
             query = make_query(graph, work.algorithm, predecessors=False, limit=limit)
             strategy = OnlyWay(graph.device, *_LABELS)
             why = f"{graph!r}; {strategy.rationale}; {about}"
+            # Three times: a round reads one set of labels and writes another, and some are
+            # returned.
             super().__init__(work._replace(query=query), strategy, 3 * labels, why)
             return
 
@@ -529,6 +533,7 @@ def from_targets(
         plan=lambda _graph, query, _group: SearchFromTargets(
             graph, algorithm, plan_for, nearest, query
         ),
+        # 24 = 3 * 8: what ``KNearestSearch`` estimates, for each group of targets
         memory=lambda _shape, _query, _group: (
             24 * n * (2 * k + _ARRAYS_OF_MERGE) * len(nearest.members)
         ),

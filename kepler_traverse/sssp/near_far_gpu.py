@@ -163,11 +163,13 @@ def entry_for(graph, predecessors: bool, tuning: sssp_tuning.Tuning) -> Entry:
     ]
     return _ENTRY.variant(
         block=block,
-        MIN_BLOCKS=min_blocks,
+        MIN_BLOCKS=min_blocks,  # resident per multiprocessor, which bounds their registers
         UNROLL=unroll,
         PREDECESSORS=int(finds_predecessors),
         TRACE=tuning.trace,
-        SHARED_LISTS=int(has_long_lists),
+        SHARED_LISTS=int(has_long_lists),  # whether lanes share lists, so that none waits
+        # Once the far pile shrinks, the width doubles after a pile of fewer edges than this; 0:
+        # never.
         TAIL=0 if _has_short_lists(graph) else sssp_tuning.TAIL_EDGES,
         # More would exceed the shared memory that a block has by default.
         LOCAL=sssp_tuning.IMPROVED_CAPACITY if is_narrow else sssp_tuning.WIDE_IMPROVED_CAPACITY,

@@ -436,7 +436,8 @@ def _is_checked_as_sparse(graph: Graph, distances: SparseDistances) -> bool:
         return False  # paths may lead through vertices that are farther than the limit
     if is_hops(distances.dtype) or not graph.integer_weights:
         return True
-    # Sums of integers that the type may round are a fault, which a check of rows reports.
+    # Sums of integers that the type may round, from EXACT_BELOW on, are a fault, which a check of
+    # rows reports.
     return not distances.any_beyond(EXACT_BELOW[distances.dtype])
 
 
@@ -552,7 +553,8 @@ def _in_type_of_distances(graph: Graph, dtype: np.dtype) -> Graph:
     """
     if graph.weights is None:
         raise InputError(f"distances are {dtype}, and the graph has no weights")
-    # Integer distances may have the type of the weights, or a wider one of float32, float64, int64.
+    # Integer distances may have the type of the weights, or a wider one of float32, float64, int64,
+    # which are the keys of EXACT_BELOW in this order.
     dtypes = list(EXACT_BELOW)
     if graph.returns_integers:
         allowed = dtypes[dtypes.index(graph.weights.dtype) :]

@@ -23,7 +23,7 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
     of shape (5, 3): per rule the number of violations, and the position of the source and the
     vertex of an example.
     """
-    host = graph.derived.sums_in("int64").to("cpu")
+    host = graph.derived.sums_in("int64").to("cpu")  # the same graph with int64 weights
     edges = Edges.of(host)
     has_negative = graph.has_negative_weights
     findings = NOTHING.copy()
@@ -41,7 +41,7 @@ def wrong_predecessors(graph, result) -> np.ndarray:
     """Return the vertices of a ``Traversal`` whose predecessor is missing or has no edge that
     explains their distance: vertex numbers, ascending.
     """
-    host = graph.derived.sums_in("int64").to("cpu")
+    host = graph.derived.sums_in("int64").to("cpu")  # the same graph with int64 weights
     distance = to_host(result.distance)
     predecessor = to_host(result.predecessor)
     return np.flatnonzero(_unexplained(Edges.of(host), distance, predecessor, result.source))

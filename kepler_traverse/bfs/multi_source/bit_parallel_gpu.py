@@ -495,7 +495,8 @@ class GroupRun:
             return self.arguments(alive=alive, alive_next=self._alive())
 
         if is_pushed:
-            # The frontier is listed in chunks of edges, which warps then push.
+            # The frontier is listed in chunks of edges, by a thread per word of its bitmap. Warps
+            # then push the chunks. A vertex has at most one chunk that is not full.
             capacity = self.capacity
             args = (graph.offsets, n, self.in_front, capacity, self.chunks, counters)
             launch(self.kernels[_LIST], threads // WARP, args)

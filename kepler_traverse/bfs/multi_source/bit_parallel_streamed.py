@@ -99,6 +99,7 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``group`` is
     the number of sources that are searched together, and ``machine`` a ``Machine``.
     """
+    # "edge" counts edges that are pulled, each a vertex number of ``index`` bytes.
     amounts = bit_parallel_gpu.terms(shape, n_sources, group, machine)
     return amounts | {"bus": amounts["edge"] * shape.index}
 

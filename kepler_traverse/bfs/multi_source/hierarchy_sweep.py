@@ -119,8 +119,8 @@ def plan(graph, query, group: int):
     hierarchy = graph.derived.known_hierarchy("hops")
     sum_dtype = hierarchy.dtype
     lanes = LANES[sum_dtype]
-    doublings = DOUBLINGS[sum_dtype]
-    unreached = UNREACHED[sum_dtype]
+    doublings = DOUBLINGS[sum_dtype]  # a tuple whose length tells compiled code the lanes
+    unreached = UNREACHED[sum_dtype]  # the sum that stands for no path
     # The smallest sum of hops that is no distance of the result, as it is beyond the limit or means
     # unreached.
     if query.limit is None:

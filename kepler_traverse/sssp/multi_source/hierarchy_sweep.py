@@ -91,12 +91,13 @@ def plan(graph, query, group: int):
     dtype = graph.weights.dtype
     sum_dtype = hierarchy.dtype
     lanes = LANES[sum_dtype]
-    doublings = DOUBLINGS[sum_dtype]
-    unreached = UNREACHED[sum_dtype]
+    doublings = DOUBLINGS[sum_dtype]  # a tuple whose length tells compiled code the lanes
+    unreached = UNREACHED[sum_dtype]  # the sum that stands for no path
     # Sums are integers: multiples of the unit. Those from ``bound`` on are no distances.
     unit = dtype.type(hierarchy.unit)
     bound = first_beyond(query.limit, hierarchy, dtype)
-    # Without a check no distance is ever rounded. Those of integers are checked by the caller.
+    # Up to EXACT_BELOW the type of the distances holds all integers. If the longest path is within
+    # it, no distance is rounded. Distances of integer weights are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[dtype]
 
     places, swept, columns = of_hops.part_to_sweep(hierarchy, query)
@@ -188,8 +189,10 @@ def _plan_lookups(graph, query, labels):
     hierarchy = graph.derived.known_hierarchy("weights")
     finds_paths = query.output == "paths"
     dtype = graph.weights.dtype
-    unreached = UNREACHED[hierarchy.dtype]
+    unreached = UNREACHED[hierarchy.dtype]  # the sum that stands for no path
     bound = first_beyond(query.limit, hierarchy, dtype)
+    # Up to EXACT_BELOW the type of the distances holds all integers. Distances of integer weights
+    # are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest > EXACT_BELOW[dtype]
     above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
     # Labels alone give distances. Paths, and distances without labels, take lookups.
@@ -238,6 +241,8 @@ def first_beyond(limit, hierarchy, dtype):
     within the limit, only unreached vertices are left out, so that a check for rounded sums sees
     all of them.
     """
+    # ``sums_up_to`` returns the largest sum within the limit. Up to EXACT_BELOW the type of the
+    # distances holds all integers.
     beyond = sums_up_to(limit, hierarchy.unit, hierarchy.dtype) + 1
     if beyond > EXACT_BELOW[dtype]:
         return UNREACHED[hierarchy.dtype]

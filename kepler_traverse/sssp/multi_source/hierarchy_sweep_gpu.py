@@ -185,6 +185,8 @@ def _plan_labels(graph, query, labels):
     device = labels_on_gpu(labels)
     # as on the CPU: no sum is left out that the type of the distances does not hold
     bound = int(first_beyond(query.limit, hierarchy, dtype))
+    # Below EXACT_BELOW the type of the distances holds all integers. Distances of integer weights
+    # are checked by the caller.
     needs_check = not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[dtype]
     below = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)  # above all distances
 
@@ -281,6 +283,8 @@ class _Run:
         else:
             self._rows = None
         self._single = gpu_steps.Run(graph, query) if query.predecessors else None
+        # Below EXACT_BELOW the type of the distances holds all integers. Distances of integer
+        # weights are checked by the caller.
         self._needs_check = (
             not graph.integer_weights and hierarchy.longest >= EXACT_BELOW[graph.weights.dtype]
         )
@@ -339,7 +343,7 @@ class _Run:
         interleaved = InterleavedDistances(self.lines, k, scale)
         rounds = [hierarchy.levels] * k
         limits = [query.limit] * k
-        below = math.nextafter(interleaved.highest * hierarchy.unit, math.inf)
+        below = math.nextafter(interleaved.highest * hierarchy.unit, math.inf)  # above all of them
         # The result in one of three forms: distances at the targets, lines, or rows.
         if lists is not None and query.output == "targets":
             return MultiSourceOutcome(

@@ -162,7 +162,8 @@ def plan(graph, query, group: int):
         run.wait_for(lists)
         rounds, complete, below = run.search(sources)
         predecessor = gpu_steps.finish_each(run.single, sources, run.distance)
-        # An infinite one means that the search was not stopped by its targets.
+        # ``complete`` is infinite where a search was not stopped by its targets: then the limit of
+        # the query is the bound.
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
         highest = float(below.max(initial=0))
         return MultiSourceOutcome(

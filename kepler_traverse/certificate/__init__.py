@@ -225,8 +225,8 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     """Return the limit of the search that made a frame: the argument, or the one that the frame
     records; None without a limit.
 
-    Raises InputError: the arguments fit neither each other nor the frame, or a frame with this
-    limit cannot be certified.
+    Raises InputError: the arguments contradict each other or the frame, or a frame with this limit
+    cannot be certified.
     """
     record = frames.get_query(frame)
     if record.get("targets"):

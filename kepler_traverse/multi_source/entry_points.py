@@ -396,6 +396,7 @@ class Registry:
         """Return a plan for the searches of a call. ``changes`` take the place of arguments of
         ``plan_multi_source``, such as fields of the query.
         """
+        # ``of_plan`` returns the arguments that follow from the question.
         asked = call.question.of_plan() | {
             "n_sources": call.numbers.size,
             "strategy": call.given.strategy,

@@ -158,7 +158,7 @@ class GroupOutcome(NamedTuple):
             sources=self.sources,
             strategy=strategy_that_ran(strategy, strategies, self.outcome).name,
             offsets=offsets,
-            **traversal_fields(self.outcome),
+            **traversal_fields(self.outcome),  # the fields that both classes have
         )
 
 

@@ -477,7 +477,8 @@ def loads_frame(loads: Loads, groups: Iterable[Traversals], frames: FrameKind) -
         loads.add(group)
     frame = frames.make(columns_on_device(loads.columns(), loads.asked.graph))
 
-    # The pairs without a path, and what they would have carried.
+    # The pairs without a path: their number, and what they would have carried, by the name of the
+    # column of loads (``value``).
     lost = loads.lost()
     if lost["pairs"]:
         LOG.warning(

@@ -235,9 +235,9 @@ class KNearestSearch(SearchTogether):
     """The search for the k nearest sources of each vertex.
 
     It is one search from all sources, which keeps up to k labels, a distance and a source, per
-    vertex. Where that is not possible, each source is searched from, and the distances of all are
-    merged. ``may_take_one=False`` forbids the former. ``plan_for(n_sources=n, forms=forms)``
-    returns a ``MultiSourcePlan`` of distances for the latter.
+    vertex. Where that is not possible, or with ``may_take_one=False``, each source is searched
+    from, and the distances of all are merged. For these searches ``plan_for(n_sources=n,
+    forms=forms)`` returns a ``MultiSourcePlan`` of distances.
 
     - ``searches``: the plan of searches from each source; None where one search finds all.
 
@@ -251,8 +251,8 @@ class KNearestSearch(SearchTogether):
         plan_for: Callable[..., MultiSourcePlan],
         may_take_one: bool = True,
     ):
-        """Choose between one search and searches from each source, and plan the latter; ``find``
-        searches.
+        """Choose between one search from all sources and a search from each, for which a plan is
+        made; ``find`` searches.
         """
         self._k = k
         self._plan_for = plan_for

@@ -189,7 +189,7 @@ def _find_for_one_source(
     work: Workload, fitting: Sequence[MultiSourceStrategy]
 ) -> list[MultiSourceStrategy]:
     """Return those of the strategies ``fitting`` for many sources that are better for one source
-    than a strategy for one source. Empty: the latter is best.
+    than a strategy for one source. Empty: a strategy for one source is best.
 
     No searches are made to decide that: they would take longer than the choice could save.
     """

@@ -64,13 +64,14 @@ def _summary(
     """
     searched = searched_where_fast(graph, weight, sources.size)
     search: Any = bfs_many if weight is None else sssp_many
+    # A reader of record batches, whose table is of pyarrow on either device.
     table = search(
         searched,
         sources,
         result="summary",
         direction=direction,
         stream="arrow",
-        progress=late_lines(PROGRESS_NAME),
+        progress=late_lines(PROGRESS_NAME),  # lines only if the search takes long
     ).read_all()
     return _Summary(
         *(table[name].to_pylist() for name in ("reached", "eccentricity", "sum", "harmonic"))

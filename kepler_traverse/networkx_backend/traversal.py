@@ -96,7 +96,7 @@ def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
     # Levels ascend in the order of discovery: a layer begins where the level changes.
     begins = np.flatnonzero(np.diff(level[order], prepend=-1))
     for layer in np.split(order, begins[1:]):
-        if layer.size:  # without sources the one part is empty
+        if layer.size:  # without sources ``split`` returns one empty part
             yield G.names(layer)
 
 

@@ -71,8 +71,8 @@ def plan(graph, query):
     is_far = np.empty(n, np.uint8)
     # Predecessors are found after the search, so their queues may take the memory of its piles.
     run.queue, run.next_queue = piles[:2]
-    limit = as_distance(query.limit, dtype)
-    targets = query.shared_targets
+    limit = as_distance(query.limit, dtype)  # infinite without one
+    targets = query.shared_targets  # an empty array without any
     edges = Edges.of(graph)
     width = pile_width(graph)
     sizes, bounds = new_state(dtype)

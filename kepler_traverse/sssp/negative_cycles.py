@@ -67,6 +67,7 @@ def _weights_along(graph, cycle) -> list[float] | None:
         np.concatenate([np.arange(*bounds) for bounds in zip(begin, end, strict=True)])
     )
     on_cycle = to_host(graph.targets[edges]) == np.roll(cycle, -1)[place_of_edge]
+    # A CSR has no parallel edges, so that each vertex has one edge to the next one, or none.
     if on_cycle.sum() != cycle.size:
         return None
     return to_host(graph.weights[edges])[on_cycle].astype(np.float64).tolist()

@@ -549,7 +549,7 @@ class GroupRun:
             old_planes = self.planes
             self.planes = self._new_planes(2 * (n_planes - 1))
             self.planes[: old_planes.shape[0]] = old_planes
-            self.launches = self._new_launches()  # those before hold the former planes
+            self.launches = self._new_launches()  # earlier launches hold the address of old planes
         clear(self.planes[(n_planes - 1) * n : n_planes * n])
 
     def count_level(self, level: int) -> None:  # noqa: ARG002

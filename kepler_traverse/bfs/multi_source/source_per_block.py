@@ -113,7 +113,8 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
             block = tuning.alone_block
         return _Layout(block, True, _BUCKET, queue_capacity, bit_bytes + 8 * queue_capacity)
 
-    # A part of them, and the others in global memory while that is little for all blocks.
+    # A part of the visited bits in shared memory, and the others in global memory, as long as these
+    # are few bytes for all blocks together.
     processors = resident_threads() // threads_per_multiprocessor()
     shared_bytes = min(shared_bytes, tuning.split_bits)
     if shared_bytes and (bit_bytes - shared_bytes) * processors <= tuning.max_bits_outside:

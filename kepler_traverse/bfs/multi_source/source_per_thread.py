@@ -161,7 +161,7 @@ def plan(graph, query, _group: int):
 @njit(cache=True, nogil=True)
 def _search(edges, source, limit, target_vertices, queue, distance, counts):
     """Search from the vertex ``source``. Return the number of levels that were searched, and the
-    level at which the search was stopped. The latter is _NOT_YET if it was not stopped.
+    level at which the search was stopped; in place of this level _NOT_YET if it was not stopped.
 
     Both are _NOT_YET if there is a vertex beyond the last level that the type of the distances
     holds. The search stops at level ``limit``, or once all ``target_vertices``, unless there are

@@ -281,7 +281,8 @@ def by_width(width, n: int, has_heavy: bool = False):
         if has_heavy:
             light = int(width.view(run.keys.dtype))
 
-        # Each end is the one before plus the width, of which the bits are keys again.
+        # Each end is the distance of the end before it plus the width. The bits of the sum are its
+        # key.
         ends = [begin]
         for _ in range(n):
             last = np.array(ends[-1], run.keys.dtype).view(width.dtype)

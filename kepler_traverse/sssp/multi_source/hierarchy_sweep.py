@@ -56,7 +56,7 @@ def memory(shape, query, group: int) -> int:
         other_bytes = cpu_steps.memory(shape.n_vertices, shape.n_edges, True)
     else:
         other_bytes = 0
-    if query.sums is not None:
+    if query.sums is not None:  # columns of the edges are added up along the paths
         other_bytes += BYTES_PER_VERTEX * shape.n_vertices * threads.count()
     return of_hops.memory(shape, query, group, shape.weight) + other_bytes
 

@@ -146,6 +146,8 @@ def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
     before it is called.
     """
+    # Kernels get the float type of the width of the sums (``as_wide_as``) in place of that of
+    # weights, and take sums as the integers of this width.
     sum_dtype = graph.derived.known_hierarchy("weights").dtype
     entry = _SEARCH.variant(WORDS=words_per_thread(_lanes(group), sum_dtype))
     return [
@@ -183,7 +185,8 @@ def _plan_labels(graph, query, labels):
     hierarchy = graph.derived.known_hierarchy("weights")
     dtype = graph.weights.dtype
     device = labels_on_gpu(labels)
-    # as on the CPU: no sum is left out that the type of the distances does not hold
+    # Where the type of the distances does not hold the limit, only unreached sums are left out, so
+    # that the check for rounded sums sees all others.
     bound = int(first_beyond(query.limit, hierarchy, dtype))
     # Below EXACT_BELOW the type of the distances holds all integers. Distances of integer weights
     # are checked by the caller.
@@ -264,7 +267,9 @@ class _Run:
             self._sweep, columns = self._device.restrict(query.targets)
             self._columns = cp.asarray(columns)
 
-        words = words_per_thread(lanes, sum_dtype)
+        # Kernels get the float type of the width of the sums (``as_wide_as``) in place of that of
+        # weights, and take sums as the integers of this width.
+        words = words_per_thread(lanes, sum_dtype)  # of 32 bits, which a thread reads at once
         self._kernels = {
             entry: kernel(entry.variant(WORDS=words), np.int32, as_wide_as(sum_dtype))
             for entry in ENTRIES
@@ -315,7 +320,7 @@ class _Run:
         self.reached = cp.empty((self._group, capacity), np.int32)
         self.reached_sums = cp.empty((self._group, capacity), self._sum_dtype)
         self.n_reached = cp.empty(self._group, np.int64)
-        # New launches, since those before hold the former arrays.
+        # New launches, since earlier ones hold the addresses of the old arrays.
         self._searches = PackedLaunches(self._kernels[_SEARCH])
         self._places = PackedLaunches(self._kernels[_PLACE])
 

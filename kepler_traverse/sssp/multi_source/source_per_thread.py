@@ -81,10 +81,11 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
     piles = np.empty((cores, 3, n), graph.targets.dtype)
     last_queued = np.empty((cores, n), np.int32)
     is_far = np.empty((cores, n), np.uint8)
-    limit = as_distance(query.limit, dtype)
+    limit = as_distance(query.limit, dtype)  # infinite without one
     shared_targets = query.shared_targets
     edges = Edges.of(graph)
     width = pile_width(graph)
+    # With a limit, sums that overflow are beyond it, and so are unreached.
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:

@@ -69,7 +69,8 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
     """
     lanes = min(n_sources, LANES)
     sweeps = sources_per_worker(-(-n_sources // lanes), machine.cores)
-    # Vertices that at least one of the sources of a sweep reaches.
+    # Vertices that at least one of the sources of a sweep reaches, where ``reach`` is the mean share
+    # of the vertices that one reaches; and edges that at least one visits.
     reached = shape.n_vertices * (1 - (1 - min(shape.reach, 1.0)) ** lanes)
     edges = shape.n_edges * shape.edge_share(lanes)
     bytes_of_lines = LANES * max(shape.weight, 4) * reached
@@ -77,7 +78,8 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
         "sort": shape.n_vertices + shape.n_edges,  # the edges are copied in topological order
         "vertex": sweeps * reached,
         "edge": sweeps * edges,
-        # edges whose line comes from memory
+        # Edges whose line comes from memory; ``scatter`` is the share of the edges whose two ends
+        # have numbers far apart.
         "fetch": sweeps * shape.scatter * edges * machine.share_from_memory(bytes_of_lines),
         "write": sources_per_worker(n_sources, machine.cores) * shape.n_vertices,  # distances
     }
@@ -137,6 +139,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
         predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
+        # one round each, as each edge is relaxed once
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [1] * k)
 
     return traverse

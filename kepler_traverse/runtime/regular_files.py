@@ -225,8 +225,8 @@ def read_json(data: bytes) -> object:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
 
-    # Count the levels of lists and objects, one after the other, without recursion. Those that the
-    # value contains count, not the value itself, so there is one pass more.
+    # Count the levels of lists and objects, one after the other, without recursion. The value itself
+    # is the first level, and each pass finds the next one.
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [

@@ -136,6 +136,10 @@ def size_up(
         batch_size = _in_whole_groups(load, n_workers, most)
     n_batches = -(-load.n_sources // batch_size)
     writers = _n_writers(load, machine, n_workers)
+    # Where rows come only at the end, of the one search or of the sum over the sources of a part,
+    # workers start no threads, whatever ``writers`` is. The check above leaves writing out: with a
+    # GPU it is about the memory of the GPU, and ``_n_writers`` keeps the threads within half of the
+    # host's. On a CPU the only writer is the thread that searches.
     writing_bytes = 0
     if writers > 1 and not (load.one_search or load.adds_up):
         writing_bytes = n_workers * writers * bytes_of_writer(load.n_vertices)
@@ -147,6 +151,7 @@ def size_up(
         writing_bytes=writing_bytes,
         n_batches=n_batches,
         memory=memory,
+        # Sums are rows of a part; other rows are those of a search.
         output_bytes=(n_batches if load.adds_up else load.n_searches)
         * load.most_rows
         * load.row_bytes,

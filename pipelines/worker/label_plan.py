@@ -75,9 +75,10 @@ class LabelPlan:
         self._metric = ALGORITHMS[request.algorithm].metric
         labels = graph.derived.known_labels(self._metric)
         # ``hubs`` is the mean number of hubs per vertex, of the labels or of their estimate.
-        if labels is None:
+        if labels is None:  # then the options have an estimate of their size
             estimate = request.options.estimate
             hubs = estimate.hubs
+            # Building takes ``peak`` times the bytes of the labels.
             self.labels_nbytes = estimate.peak * estimate.nbytes
             self.why = f"hub labels: {estimate}, by those of {estimate.sampled:,} vertices"
         else:
@@ -138,6 +139,7 @@ def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
     type of the graph's distances.
     """
     pairs = question.pairs
+    # What each search has to return: "targets" is distances of its targets, "paths" their paths.
     output = question.kind.keeps
     if pairs is None or output not in ("targets", "paths") or graph.device != "cpu":
         return False
@@ -154,7 +156,9 @@ def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
         return False
 
     # If a sum needs a wider type than the graph has, the plan takes another strategy, whose results
-    # the proof of the labels does not cover.
+    # the proof of the labels does not cover. Hops fit any type. Of weights, ``longest`` bounds the
+    # distances, in units of the hierarchy, and ``EXACT_BELOW`` has the number below which a type
+    # holds all integers.
     if metric == "hops":
         return True
     weights: Any = graph.weights
@@ -162,7 +166,9 @@ def answers_all_pairs(graph: Graph, question: Question[Any]) -> bool:
 
 
 def proof_seconds(question: Question[Any], graph: Graph) -> float:
-    """Estimate the seconds of a proof of the labels that a question takes."""
+    """Estimate the seconds of a proof of the labels that a question takes, by those of building
+    them.
+    """
     estimate = graph.derived.estimate_labels(ALGORITHMS[question.algorithm].metric)
     return PROOFS * estimate.seconds
 

@@ -160,6 +160,8 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     if kind.of_labels:
         return LabelPlan(graph, request)
 
+    # ``of_plan`` returns the arguments of a plan that follow from the question: result, limit,
+    # targets, output (what each search returns) and forms of distances that the kind reads.
     options = request.of_plan() | {
         "n_sources": request.at_once,
         "strategy": request.strategy,
@@ -174,7 +176,8 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         options["forms"] = ("interleaved", *options["forms"])
     if request.pairs is not None:
         options |= _options_of_pairs(graph, request)
-    # Labels are proved as a whole, so that no certificate needs the distances of all vertices.
+    # Labels are proved as a whole, so that no certificate needs the distances of all vertices: with
+    # the output None the plan computes what the kind needs, here those of the targets.
     if request.is_proved_by_labels:
         options |= {"output": None, "strategy": OVER_HIERARCHY}
 
@@ -186,11 +189,11 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     # Results that need all sources together come from one search from all of them, or from groups
     # of searches whose results are merged; only "auto" may choose the former.
     asked = AskedTogether(
-        getattr(request.options, "k", None),
+        getattr(request.options, "k", None),  # of the k nearest; None for the nearest alone
         request.strategy,
         request.limit,
         request.knobs,
-        request.at_once,
+        request.at_once,  # of one search these are all sources
     )
     return registry.plan_together(graph, asked, plan, may_take_one=request.strategy == "auto")
 

@@ -148,7 +148,8 @@ class TogetherTraverser:
         returns, so that their memory can be released before the search is tried again.
         """
         request = self._request
-        groups = None  # of sources, by their labels
+        groups = None  # pairs of the label of a group and the vertex numbers of its sources
+        # ``members`` has, for each of the ``labels``, the vertex numbers of all sources of the group.
         requested = getattr(request.options, "groups", None)
         if requested is not None:
             groups = []
@@ -159,6 +160,7 @@ class TogetherTraverser:
         try:
             is_certified = request.certify != "none"
             options = RunOptions(groups, is_certified, clock, of_kind=request.options)
+            # ``find`` returns the columns of the result and the rounds of the search.
             return _Attempt(*self._plan.find(numbers, options))
         except NegativeCycleError:
             raise

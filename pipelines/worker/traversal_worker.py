@@ -142,7 +142,8 @@ class TraversalWorker:
         self.work = work
         self.address = address
         self.loaded: Loaded | None = None
-        self._threads = work.threads  # of kernels; in Dask ``setup`` replaces 0 by the worker's
+        # Of kernels. It is 0 only in Dask, where ``setup`` replaces it by the worker's number.
+        self._threads = work.threads
         # seconds of loading and planning, and of compiling meanwhile, until a batch reports them
         self._load_seconds = 0.0
         self._compile_seconds = 0.0
@@ -151,7 +152,12 @@ class TraversalWorker:
 
     @functools.cached_property
     def _store(self) -> Store:
-        """The store of the parts; it is opened in the worker, with the credentials that it has."""
+        """The store of the parts; it is opened in the worker, with the credentials that it has.
+
+        ``work.output`` is where the files of an object store are prepared, too.
+        """
+        # Without a shared folder it is None only until ``TraversalPlugin.setup``, which enters a
+        # scratch folder. The store is first used by a task, after that.
         assert self.work.output is not None
         return open_store(self.work.url or self.work.output, self.work.output)
 
@@ -214,8 +220,8 @@ class TraversalWorker:
         request = self.work.request
         kind = request.kind
 
-        # A search of all sources together, or a sum over them, has rows only at its end, so that no
-        # thread could write them while it runs.
+        # A search of all sources together (``one_search``), or a sum over them (``adds_up``), has
+        # rows only at its end, so that no thread could write them while it runs.
         writers = None
         if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
@@ -225,6 +231,8 @@ class TraversalWorker:
         # The code of the writer threads is loaded while this thread plans.
         warming = start(functools.partial(self._warm_up, graph, writers), "kepler-warming")
 
+        # ``chosen`` is the strategy that the driver names at first, "" for none. A plan that is given
+        # was made before that choice, and may have another one.
         self._named_strategy = request.chosen
         if plan is None or (request.chosen and plan.strategy.name != request.chosen):
             plan = plan_with_strategy(graph, request, request.chosen)
@@ -243,6 +251,7 @@ class TraversalWorker:
         functions depend on the type of the distances: hops of two bytes, or that of the weights.
         """
         request = self.work.request
+        # Only rows per vertex, or lists with an entry per vertex, are made by compiled functions.
         if writers is not None and request.kind.has_all_vertices:
             self._limit_kernel_threads()
             if request.algorithm == "bfs":
@@ -255,9 +264,11 @@ class TraversalWorker:
         """Return what is loaded, with a plan of the strategy that the driver names.
 
         ``strategy`` is ``""`` if the driver names none, and the present plan then stays. If the
-        name differs from the last one, the worker plans again.
+        name differs from the last one, and from that of the present plan, the worker plans again.
         """
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
+        # Compared with the name, and not only with the plan: a worker that cannot run the named
+        # strategy has another one, and would plan again for each task.
         if not strategy or strategy == self._named_strategy:
             return loaded
         self._named_strategy = strategy
@@ -265,7 +276,8 @@ class TraversalWorker:
             return loaded
 
         # The memory of the previous plan is released before the next one allocates. So no name may
-        # refer to the plan: ``loaded`` is deleted, and the traverser drops it.
+        # refer to the plan: ``loaded`` is deleted, and a ``BatchTraverser``, which threads that
+        # write earlier parts may still hold, drops it.
         started = time.perf_counter()
         graph = loaded.graph
         writers = loaded.writers
@@ -404,8 +416,8 @@ class TraversalWorker:
         """Search and write a part in this thread; if memory runs out, do so once more, with one
         source at a time.
 
-        ``sources`` are vertex numbers. If memory runs out again, the outcome lists all sources as
-        failed.
+        ``sources`` are vertex numbers. If a MemoryError is raised again, the outcome lists all
+        sources as failed.
         """
         try:
             return self._write_batch(traverser, part, sources, heartbeat, isolate)

@@ -168,6 +168,7 @@ class BatchTraverser:
             return
         for traversals, seconds in self._search_groups([(part, sources)], context, isolate):
             for rows in self._make_rows(traversals, context.clock):
+                # ``counts``: edges, rounds and histograms
                 context.stats.add(rows.answer.sources, seconds, *rows.counts)
                 yield rows.answer
             context.progress.record(part)
@@ -180,7 +181,8 @@ class BatchTraverser:
         """
         graph = self._graph
         clock = context.clock
-        asked = self._request.asked(graph, self._query)
+        asked = self._request.asked(graph, self._query)  # the question, with the graph
+        # ``make_loads`` returns sums of 0, to which each group of traversals is added.
         loads: Loads = cast(Any, asked.kind.make_loads)(asked)
         added = []  # vertex numbers of the sources whose loads are in the sums
         for traversals, seconds in self._search_groups(batches, context, isolate):
@@ -216,7 +218,9 @@ class BatchTraverser:
             The threads that make rows and write the parts.
         """
         if self._makes_rows_on_host:
-            _ = self._host_rows.graph  # here, because the writer threads do not use the device
+            # The property copies the graph to host memory when it is first read: here, because the
+            # writer threads, which need the copy, do not use the device.
+            _ = self._host_rows.graph
         common = BatchContext(progress=progress)  # of the groups, which may span parts
         part_of = {source: part for part, sources in batches for source in sources}
         pieces = self._iter_pieces(batches, part_of, common)
@@ -348,6 +352,7 @@ class BatchTraverser:
             was whole.
         """
         for rows, seconds in batch.pieces.rows(clock):
+            # ``counts``: edges, rounds and histograms
             batch.context.stats.add(rows.answer.sources, seconds, *rows.counts)
             yield rows.answer
 
@@ -472,8 +477,9 @@ class BatchTraverser:
         with context.clock("certify"):
             self._certify_as_requested(traversals, first_sources)
 
-        # A search may return distances interleaved or sparse. They become one row per source where
-        # the kind of result cannot read that form. Each source may have a limit of its own.
+        # A search may return distances interleaved or sparse, as their attribute ``form`` says; an
+        # array with a row per source has none. Other forms become rows where the kind of result
+        # does not read them. Each source may have a limit of its own.
         with context.clock("rows"):
             form = getattr(traversals.distance, "form", None)
             if form is not None and form not in self._request.kind.reads:

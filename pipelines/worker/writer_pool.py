@@ -61,6 +61,8 @@ def bytes_of_writer(n_vertices: int) -> int:
     """Return the bytes of memory that each writer thread adds: a piece, a row group that is being
     encoded, and row groups that wait.
     """
+    # A piece has at least one source. A row group ends with the rows of a source, so that it may
+    # have those of one source more.
     piece = _PIECE_ROW_BYTES * max(ROWS_PER_PART, n_vertices)
     encoding = _ENCODING_ROW_BYTES * (ROWS_PER_GROUP + n_vertices)
     return piece + encoding + _GROUPS_PER_THREAD * GROUP_BYTES
@@ -172,6 +174,7 @@ class Writers:
 
         ``is_closed`` says whether the part of the piece has failed; then there is no wait.
         """
+        # One piece per helper, and the one that is counted here, which the search then makes.
         with self._changed:
             self._changed.wait_for(lambda: self._n_pieces <= self.n_threads or is_closed())
             self._n_pieces += 1
@@ -195,7 +198,7 @@ class Writers:
 
     def leave_group(self) -> None:
         """Count one row group less: it is written, or was given up."""
-        with self._changed:
+        with self._changed:  # no thread waits for this: ``take_group`` returns False instead
             self._n_groups -= 1
 
     def close(self) -> None:

@@ -83,7 +83,8 @@ def sums_of_rows(source: Any, columns: Sequence[np.ndarray]) -> np.ndarray:
     ``source``: vertex number, one or that of each row. ``columns``: arrays of shape (rows,) of all
     columns but the source's, as ``bits_of_columns`` returns them.
     """
-    # A column is mixed with those before it, so that rows which exchange values differ.
+    # A column is mixed with those before it, so that rows which exchange values differ. ``mix``
+    # scrambles the bits of a number, and leaves 0 as it is: ``ODD``, a constant, is added first.
     first, *others = columns
     mixed = mix(first + ODD)
     for column in others:
@@ -99,7 +100,9 @@ def checksum_of_rows(source: int, columns: Sequence[np.ndarray]) -> int:
 def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
     """Return the checksum of loads (sums per edge, vertex or pair).
 
-    It is linear: the checksums of all parts have the same sum however the sources are divided.
+    It is linear: the checksums of all parts have the same sum modulo ``PRIME`` however the sources
+    are divided. Each sum is multiplied by a factor that its cell's number, with its bits mixed,
+    gives.
     ``cell``: number of each edge, vertex or pair with a load. ``low`` and ``high``: the lower and
     the upper half of its sum, an integer of 128 bits; int64 arrays of the same shape.
     """

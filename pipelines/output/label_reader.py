@@ -62,7 +62,8 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
     folder : str or path
         Output folder, or URL, of the run with the labels of distances from each vertex.
     inward : str, optional
-        That of the run with the labels of distances to each vertex; only for a directed graph.
+        Output folder, or URL, of the run with the labels of distances to each vertex; only for a
+        directed graph.
 
     Raises
     ------
@@ -111,7 +112,7 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
         order=numbers,
         rank=numbers,
         outward=lists[0],
-        inward=lists[-1],
+        inward=lists[-1],  # of an undirected graph the same list
         unit=unit,
         metric=metric,
     )
@@ -280,7 +281,7 @@ def numbers_of_ids(where: Any, column: Any, ids: Any) -> np.ndarray:
     """
     column = plain_column(pa.chunked_array([column])).combine_chunks()
 
-    # The column must have ids of the same kind, and is cast to their type.
+    # The column must hold integers if ``ids`` are integers, else text; it is cast to their type.
     has_integers = isinstance(ids, np.ndarray)
     if has_integers:
         kind = pa.from_numpy_dtype(ids.dtype)

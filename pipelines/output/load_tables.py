@@ -71,10 +71,16 @@ def cells_table(graph: Graph, of: str, pairs: PairTable | None = None) -> pa.Tab
 def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterable[pa.Table]:
     """Return the sums of all parts in one table, with a row per cell whose sum is not 0.
 
+    Sums of flows are loads as they are. They also have two places behind those of the cells
+    (``EXTRA``): what pairs without a path would carry (``LOST``), and the number of these pairs
+    (``LOST_PAIRS``). Sums of betweenness are scaled, and no pair is lost there: a pair without a
+    path adds nothing to it.
+
     Parameters
     ----------
     kind : ResultKind
-        Kind of the result: name of the load, and whether and how it is scaled.
+        Kind of the result. ``load`` is the name of the column. ``scaled`` returns the factors of
+        the sums and the bound of an estimate's error; it is None where loads are not scaled.
     options : KindOptions
         The options of the kind.
     parts : sequence of Path
@@ -83,7 +89,8 @@ def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterab
     Returns
     -------
     list of one pyarrow.Table
-        Its metadata have what ``read_facts`` returns.
+        A list, since makers of other tables yield several, which follow each other in one file.
+        The metadata of the table have what ``read_facts`` returns.
 
     Raises
     ------
@@ -98,12 +105,13 @@ def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterab
     rows = rows[rows < n_cells]  # without the sums of lost pairs, which come after the cells
     values = values_at(sums, rows, kind.load)
 
-    # What the table says of itself: lost pairs, or the scale and the error of an estimate.
+    # What the table says of itself: the lost pairs of flows, or the error of an estimate.
     facts = {}
-    if kind.scaled is None:
+    if kind.scaled is None:  # flows
         lost = values_at(sums, np.array([n_cells + LOST]), kind.load)[0].item()
         facts["lost"] = {"pairs": int(sums.low[n_cells + LOST_PAIRS]), kind.load: lost}
     else:
+        # size and direction of the graph, by the names of the last two arguments of ``scaled``
         of_graph = json.loads((cells.schema.metadata or {})[OF_GRAPH])
         scales, facts = kind.scaled(options, rows, n_cells, **of_graph)
         values = values * scales
@@ -128,7 +136,7 @@ def _sum_parts(kind: ResultKind, parts: Sequence[Path], n_cells: int) -> ExactSu
                 # Of each row the number of the cell, the halves of its sum, and the power of two
                 # that the sum is in.
                 cell, low, high, exponent = (table[name].to_numpy() for name in kind.columns)
-                if cell.size == 0:
+                if cell.size == 0:  # it has no exponent to compare
                     continue
                 sums = sums or ExactSums(n_cells, int(exponent[0]))
                 is_of_run = cell.min() >= 0 and cell.max() < n_cells

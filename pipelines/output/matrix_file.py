@@ -55,7 +55,8 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
         distance = distance.astype(_narrowest(int(distance.max())), copy=False)
     else:
         # Sums of integers, as floats or int64. Unreached ones are set to 0 first, since a float
-        # ``inf`` becomes no integer, and to ``unreached`` in the end.
+        # ``inf`` becomes no integer, and to ``unreached`` in the end. Where sums may be negative,
+        # ``unreached`` is the largest int64, so that the type holds all of them.
         sums = np.where(reached, distance, 0).astype(np.int64)
         largest = int(sums.max())
         if unreached == MAX_INTEGER:

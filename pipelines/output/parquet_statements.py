@@ -177,7 +177,7 @@ def _faults_of_indexes(
     offset_index, column_index = structs
 
     if offset_index is not None:
-        stated = [
+        stated = [  # offset, size and first row of each page
             tuple(value for _, value in location.values())
             for location in _value(offset_index, parquet.PAGES).values
         ]
@@ -214,6 +214,7 @@ def _read_pages(file: BinaryIO, column: Struct) -> tuple[list[_Page], Counter[tu
             if not pages and position != _value(column, parquet.DATA_PAGE):
                 raise ValueError("the first data page stands elsewhere")
             n_rows = _value(header_of_type, parquet.PAGE_VALUES)
+            # A field is a pair of type and value; without statistics the value is an empty struct.
             statistics = header_of_type.get(parquet.PAGE_STATISTICS, (0, {}))[1]
             pages.append(_Page(position, size, first_row, n_rows, statistics))
             first_row += n_rows

@@ -104,6 +104,8 @@ def write_part(
 
     kind = layout.kind
     if layout.sort == "distance":
+        # Sorted rows do not repeat the vertices of the source before, whose pages ``_open_writer``
+        # would have kept by ``written_as``.
         kind = replace(kind, order=BY_DISTANCE, written_as="records")
         answers = _sort_rows(answers)
 
@@ -263,7 +265,7 @@ def _write_matrix(partial: Path, kind: ResultKind, results: _PartResults) -> str
     """Write the results of a part to the new Arrow file ``partial``, a list of distances per
     source; return its SHA-256, in hexadecimal digits.
     """
-    writer: MatrixWriter | None = None
+    writer: MatrixWriter | None = None  # made with the first result, whose metadata it takes
     try:
         for answer in results:
             table = answer.table

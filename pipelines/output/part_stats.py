@@ -118,8 +118,8 @@ class GroupStats:
         """
         # ``offsets`` is set where each source has results for its own targets alone.
         has_all = group.offsets is None and query.output == "all"
-        # Sources with distances of all vertices, or counts per level, are added in one pass, and so
-        # are sparse distances. Others are added one source at a time.
+        # Sources with distances of all vertices, or counts per level (``counts``), are added in one
+        # pass, and so are sparse distances. Others are added one source at a time.
         if group.counts is not None or (has_all and query.targets is None):
             self._add_all_vertices(graph, query, group)
         elif has_all and getattr(group.distance, "form", "") == "sparse":
@@ -140,6 +140,7 @@ class GroupStats:
             for levels in iter_level_counts(graph, group, query.limit):
                 self.add_levels(*levels)
             return
+        # Edges, and smallest and largest distance, of each source.
         stats = group.stats(graph.offsets, query.limit, has_sums=False)
         self.edges.extend(stats.edges.tolist())
         self.histograms.append(histogram_of_group(group.distance, query.limit, stats))
@@ -190,8 +191,8 @@ def count_edges(graph: Graph, traversal: Traversal) -> int:
             and distance.size == graph.n_vertices
             and distance.min(initial=0) >= 0
         ):
-            # All vertices are reached, so all edges count. This avoids a pass over the offsets,
-            # which take more memory than the hops.
+            # All vertices are reached (an unreached one has -1), so all edges count. This avoids a
+            # pass over the offsets, which take more memory than the hops.
             return int(graph.offsets[-1])
         return int(on_cpu.count_edges(graph.offsets, distance, unreached_value(distance.dtype)))
     return int(namespace(graph.offsets).where(traversal.reached, graph.derived.degrees, 0).sum())

@@ -218,8 +218,8 @@ class RowGroupWriter:
         self._put(_MAGIC)
 
     def write(self, table: pa.Table) -> None:
-        """Write a table as one row group, or as several of equal size if it has more than twice the
-        rows of one.
+        """Write a table as one row group, or as several of equal size if it has twice the rows of
+        one or more.
 
         A dictionary array stands for its values.
         """
@@ -520,6 +520,7 @@ def _column_index(values: pa.Array, sizes: tuple[int, ...], places: list[Place])
         return b""
     return encoded(
         {
+            # ``TRUE`` is Thrift's number for the type of a list of booleans; each item is false.
             parquet.NULL_PAGES: (LIST, Items(TRUE, [FALSE] * len(places))),
             parquet.MINIMA: (LIST, Items(BINARY, minima)),
             parquet.MAXIMA: (LIST, Items(BINARY, maxima)),

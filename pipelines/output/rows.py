@@ -88,6 +88,7 @@ def _copy_to_host(array: Any) -> Any:
         copy = BUFFERS.empty(array.shape, array.dtype)
         np.copyto(copy, array)
     elif array.strides[1] == array.itemsize:  # one transfer, including the padding between rows
+        # ``memory`` is the array as one dimension, and ``pitch`` the step from row to row in it.
         memory, pitch = flatten_distances(array)
         copy = FROM_GPU.empty((len(array), int(pitch)), array.dtype)
         memory.get(out=copy.reshape(-1)[: memory.size])  # the last row has no padding
@@ -247,7 +248,7 @@ def make_rows(
     host_rows : HostRows, optional
         Made for the graph by an earlier call, so that its columns are reused; else a new one.
     """
-    asked = question.asked(graph, query)
+    asked = question.asked(graph, query)  # all that is asked, with the graph
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
         return _make_records(asked, traversals)
     if not is_made_on_host(question, query, graph):
@@ -267,7 +268,8 @@ def answer_of_loads(graph: Graph, loads: Loads, sources: np.ndarray) -> Answer:
     """
     sums = loads.sums
     cells = sums.nonzero()  # numbers of the cells with a sum other than 0
-    # Sums are integers of 128 bits, in units of a power of two. A file has their two halves.
+    # Sums are integers of 128 bits, in units of a power of two. A file has their two halves as
+    # int64; the lower one is unsigned, and keeps its bits.
     low = sums.low[cells].view(np.int64)
     high = sums.high[cells]
     values = (cells, low, high, np.full(cells.size, sums.exponent))
@@ -320,8 +322,8 @@ def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -
     for i in range(len(traversals)):
         # ``traversal`` has all that the search has reached, and ``written`` what rows are made of.
         traversal = _copy_traversal(traversals, i, host_rows.widens)
-        # ``cut`` drops the predecessors. Those of the vertices that are left have not changed, so
-        # they are put back.
+        # ``cut`` returns the traversal itself if nothing is to be cut. Else it drops the
+        # predecessors. Those of the vertices that are left have not changed, so they are put back.
         written = traversal.cut(query.limit, query.targets)
         table, columns, n_edges = host_rows.make(
             asked, replace(written, predecessor=traversal.predecessor)
@@ -336,7 +338,8 @@ def _make_host_rows(asked: Asked, host_rows: HostRows, traversals: Traversals) -
         else:
             total = checksum_of_rows(traversal.source, bits_of_columns(columns))
 
-        # Edges are those of all that the search has reached, also where rows are fewer.
+        # Edges are those of all that the search has reached, also where rows are fewer. So what was
+        # counted for the rows serves only if nothing was cut.
         if n_edges is None or written is not traversal:
             n_edges = count_edges(asked.graph, traversal)
         counts = n_edges, traversal.rounds, [make_histogram(written)]

@@ -542,9 +542,10 @@ class OutputFolder:
             # After an interrupt nothing is deleted: a remote worker may still write its last part.
             if status in ("done", "failed"):
                 delete_left(self.path, _LEFT_OF_DONE if status == "done" else LEFT)
+        # The file is deleted while its lock is held: afterwards it could be the lock of another run.
         if status == "done":
             (self.path / LOCK).unlink(missing_ok=True)
-        os.close(self._lock)
+        os.close(self._lock)  # releases the lock
 
     def begin(self) -> None:
         """Delete partial files of a killed run, and ``_SUCCESS``, and write the first manifest."""
@@ -580,7 +581,7 @@ class OutputFolder:
             if not (is_first or may_be_there):
                 raise OutputError(f"{self.store}: {_STANDS_THERE[False]}")
             manifest = check_folder(self.store, resume=True, shared=True)
-        assert manifest is not None
+        assert manifest is not None  # this process or another one has just written it
 
         for name in ("kepler_traverse", "pyarrow"):
             there = manifest["versions"].get(name)
@@ -631,6 +632,7 @@ class OutputFolder:
             self.count_traffic()
             self._put_manifest()
             self._clear_log()
+        # The last commit of a shared run also counts requests, and may have nothing else.
         elif self._log is not None and (self._added or (status is not None and TRAFFIC.requests)):
             self._commit(self._log)
 
@@ -706,6 +708,7 @@ class OutputFolder:
         """Write the rows of ``tables``, one after the other, to a Parquet file of the folder, and
         add it to the manifest.
 
+        There is at least one table. Facts for the manifest are read from the metadata of the last.
         The file is whole or not there. Raises OutputError.
         """
         with writing_to(self.store), self.store.new_file(name) as file:

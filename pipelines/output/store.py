@@ -43,7 +43,7 @@ class Store:
     """A place for the files of a run: this one is a folder on a disk, a subclass an object store.
 
     ``str`` of it is the path or URL, for messages. Names of files are relative to it. Its methods
-    raise OSError.
+    raise OSError, except ``delete`` of a folder on a disk.
     """
 
     is_local = True  # whether the files are in the folder ``path``
@@ -147,7 +147,11 @@ class Store:
         yield self.path
 
     def delete(self, folder: str) -> None:
-        """Delete a folder, if it exists."""
+        """Delete a folder, if it exists.
+
+        No failure is raised: what callers delete, such as commits whose content the manifest has,
+        is not needed any more, and does no harm if it stays.
+        """
         shutil.rmtree(self.path / folder, ignore_errors=True)
 
     def close(self) -> None:
@@ -365,7 +369,7 @@ class ObjectStore(Store):
             yield Path(folder)
 
     def delete(self, folder: str) -> None:
-        """Delete the objects below a folder."""
+        """Delete the objects below a folder; raises OSError."""
         objects = listed(self._store, self._url, folder)
         names = [item.url[len(self._url) + 1 :] for item in objects]
         if names:

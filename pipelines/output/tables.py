@@ -135,7 +135,7 @@ TABLE_FORMATS = {
         log=ICEBERG_LOG,
         mark=re.compile(re.escape(HINT)),  # which is written last
         needs=("pyiceberg.table", "pyiceberg.catalog.memory", "pyiceberg.io.pyarrow"),
-        unfit_names=re.compile(r"(?!)"),
+        unfit_names=re.compile(r"(?!)"),  # matches nothing: all names fit
         write=_write_iceberg,
         compare=_compare_iceberg,
     ),
@@ -288,7 +288,8 @@ def _make_schema(store: Store, manifest: Manifest, name: str) -> pa.Schema:
             f"which lack {column!r}; take --table delta"
         )
     for text in (column, *values):
-        if partition_name("", text) != f"={text}":  # a character of it is escaped
+        # Called with a value alone, ``partition_name`` returns "=" and the value, with escapes.
+        if partition_name("", text) != f"={text}":
             raise InputError(
                 f"{store}: deltalake does not find the folder of the "
                 f"partition {text!r}; rename that value"

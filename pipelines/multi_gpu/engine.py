@@ -275,7 +275,10 @@ class MgEngine:
         graph = self._graph
         load = make_load(prepared)
 
-        # Estimates per GPU. A partition has the tail of each edge, too, of up to 8 bytes.
+        # Estimates per GPU. A partition has the tail of each edge, too, of up to 8 bytes. cuGraph's
+        # graph is a second copy. A certificate holds distances and masks of the edges of one
+        # partition, a quarter of the worker's, which take about twice the bytes of these edges; and
+        # distances and bitmaps of all vertices.
         edge_bytes = -(-(graph.nbytes + 8 * graph.n_edges) // self._cugraph.n_workers)
         memory = {"edges": edge_bytes, "cuGraph's graph": edge_bytes}
         memory["traversal"] = load.state_bytes

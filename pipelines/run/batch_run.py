@@ -83,6 +83,7 @@ class BatchRun:
         # For each part of the run, the begin and the end (exclusive) of its sources in the list of
         # all sources.
         self._bounds = list(self.layout.bounds())
+        # A run that is not shared has all parts, as the only shard would.
         parts = (shard or Shard(0, 1)).parts(self.layout.n_parts)
         self.batches: dict[int, list[int]] = {}
         for part in parts:
@@ -123,7 +124,9 @@ class BatchRun:
                 for part in self.batches
                 if recorded_sources.get(self.layout.name(part)) == self._source_ids(part)
             }
-        else:  # the record names the parts below a number, and those of them that are missing
+        else:
+            # The record says that the shard has all of its parts below the number ``until``, but
+            # for those in ``without``. Numbers of other shards drop out with the intersection.
             recorded = set(range(record["until"])).difference(record["without"])
             done = recorded.intersection(self.batches)
         for part in done:

@@ -208,7 +208,7 @@ class _Destination:
     def of(cls, settings: Settings, output: Store) -> _Destination:
         """Return the destination of a run; read what ``output`` has of an earlier run.
 
-        Raises InputError: it holds files of others, or of a run that the settings do not resume.
+        Raises OutputError: it holds files of others, or of a run that the settings do not resume.
         """
         shard = parse_shard(settings.shard, {})
         is_alone = shard is None
@@ -286,6 +286,7 @@ class _Run:
         if earlier is not None:  # before this run changes anything in the folder
             self._refuse_others(earlier)
         with OutputFolder(destination.output, destination.shard, destination.log) as folder:
+            # A folder is there now, with its lock. A store has nothing of this run yet.
             if destination.output.is_local:
                 self._supervision.begin_folder()
 
@@ -326,7 +327,9 @@ class _Run:
         return batches, folder
 
     def _refuse_others(self, earlier: Manifest) -> None:
-        """Raise InputError if the folder holds another run, or files that no run has listed."""
+        """Raise OutputError if the folder holds another run, or parts or tables that are none of
+        this run.
+        """
         destination = self._destination
         output = destination.output
         identity = self._manifest["identity"]

@@ -176,7 +176,7 @@ class KeplerEngine:
         n_estimated = request.at_once if across_batches else batch_size
         is_own_on_cpu = prepared.graph.device == "cpu" and not self._is_external
         with with_threads(sizing.threads) if is_own_on_cpu else contextlib.nullcontext():
-            ranked = prepared.plan.ranked(n_estimated)
+            ranked = prepared.plan.ranked(n_estimated)  # by ascending estimates
         candidates = [
             candidate._replace(seconds=candidate.seconds * batch_size / n_estimated)
             for candidate in ranked
@@ -397,7 +397,7 @@ class KeplerEngine:
         n_vertices = run.folder.manifest["graph"]["vertices"]
         batches_per_task = 1
         # Two pieces of a part per writing thread, so that all threads have work from the first
-        # task.
+        # task. Both numbers are rounded up.
         if self._writes_in_background(sizing, n_vertices, run.prepared.request.options.sort):
             pieces_per_batch = -(-sizing.batch_size // sources_per_piece(n_vertices))
             batches_per_task = -(-2 * sizing.writers // pieces_per_batch)

@@ -232,14 +232,14 @@ def _describe_faults(
 def _name_shards(log: CommitLog, parts: Sequence[int]) -> str:
     """Return a text that names the shards which compute some parts, as flags.
 
-    ``log``: says which shards have committed. ``parts``: numbers of the parts. If processes gave
-    different numbers of shards, the text is "their shards".
+    ``log``: says which shards have committed. ``parts``: numbers of the parts. The text is "their
+    shards" if processes gave different numbers of shards, or none has committed.
     """
-    counts = {int(name.partition("/")[2]) for name in log.shards}  # N of I/N
+    counts = {int(name.partition("/")[2]) for name in log.shards}  # N of I/N; 0 is no number
     if len(counts) != 1 or 0 in counts:
         return "their shards"
     (count,) = counts
-    indices = sorted({part % count for part in parts})
+    indices = sorted({part % count for part in parts})  # a shard has every N-th part
     flags = _join_first([f"--shard {index}/{count}" for index in indices])
     return f"the shard{'s' if len(indices) > 1 else ''} {flags}"
 

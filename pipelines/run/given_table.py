@@ -271,6 +271,7 @@ def read_pairs(graph: Graph, settings: Settings, path: str) -> PairTable:
     origins, destinations = (numbers_in_column(graph, path, table, name) for name in names)
     if not origins.size:
         raise InputError(f"{path}: the table of pairs has no row")
+    # A closed vertex has two numbers: paths end at another one than they begin at.
     return pair_table(origins, where_pairs_end(graph, origins, destinations))
 
 

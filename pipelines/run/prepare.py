@@ -161,6 +161,7 @@ def prepare(
     if settings.algorithm == "sssp":
         require_weights(graph)
     question = read_question(graph, settings)
+    # vertex numbers of a sample, from which betweenness is estimated; None for other results
     sample = getattr(question.options, "sources", None)
     numbers, n_duplicates = choose_sources(graph, settings, question.pairs, sample)
     epsilon = settings.epsilon
@@ -243,6 +244,8 @@ def _start_compiling(settings: Settings) -> None:
 
     # An error of the compiler is raised where the kernel is needed, after errors of the input.
     with contextlib.suppress(DeviceError):
+        # A result of the whole graph is found by searches for distances. Weights are float32 unless
+        # the settings say otherwise: their type is known only once they are read.
         compile_ahead(
             settings.algorithm,
             result=settings.result if settings.kind.takes_sources else "distances",
@@ -414,7 +417,7 @@ def _plan_on_cpu(settings: Settings, graph: Graph, request: Request) -> tuple[Re
     request = replace(request, memory=spare // workers)
     try:
         return request, plan_for(graph, request)
-    except InputError as error:
+    except InputError as error:  # an error other than CapacityError is raised again below
         if settings.workers != "auto":
             if isinstance(error, CapacityError):
                 raise CapacityError(f"--workers {settings.workers}: {error}") from None
@@ -585,7 +588,7 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
         return False
     assert isinstance(plan, MultiSourcePlan)
     # The alternative is searches with certificates. A certificate takes about as long as a search.
-    fastest = plan.ranked(prepared.n_sources)[0]
+    fastest = plan.ranked(prepared.n_sources)[0]  # by ascending estimates
     if proof_seconds(request, graph) > 2 * fastest.seconds:
         return False
 

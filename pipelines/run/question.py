@@ -210,8 +210,8 @@ def make_question(
 def limit_of_settings(settings: Settings) -> int | float | None:
     """Return the limit of all searches, as manifests record it; None without one.
 
-    For bfs it is a number of hops. For sssp it is a distance: a float, or an integer if float64
-    does not hold that integer exactly. Raises InputError: the cutoff is beyond every float.
+    For bfs it is a number of hops. For sssp it is a distance: a float, or an integer if int64 holds
+    that integer and float64 does not. Raises InputError: the cutoff is beyond every float.
     """
     if settings.algorithm == "bfs":
         return settings.max_depth
@@ -287,6 +287,7 @@ def _read_value(graph: Graph, settings: Settings, name: str) -> Any:
     """Return the value of the option ``name``, or, if its setting names a file or columns, what is
     read from there; None if it is not set.
     """
+    # ``SETTINGS`` has the setting of an option that is called otherwise, such as "columns.limit".
     value = settings.value(SETTINGS.get(name, name))
     if value is None or name not in _READERS:
         return value

@@ -74,7 +74,11 @@ def may_stream(settings: Settings, graph: Graph | None = None) -> bool:
 
 
 def _streams_always(strategy: str) -> bool:
-    """Whether the strategy of this name only searches graphs whose edges are in host memory."""
+    """Whether the strategy of this name only searches graphs whose edges are in host memory.
+
+    ``MULTI_SOURCE`` has the strategies of BFS from several sources. ``edges`` of a strategy is
+    "host" if it needs them there.
+    """
     return any(entry.edges == "host" and entry.is_called(strategy) for entry in MULTI_SOURCE)
 
 
@@ -182,6 +186,7 @@ def build_limit(settings: Settings) -> int | None:
     """Return the bytes of memory beyond which a graph is read and built in files; None if it always
     is in memory.
     """
+    # Without a cache, and for graphs whose rows are looked up, a limit would have no effect.
     if not has_effect("build_memory", settings):
         return None
     return settings.build_memory or min(available_memory("cpu"), MEMORY_LIMIT)

@@ -202,6 +202,7 @@ def _measure_sources_per_part(prepared: Prepared, size: int) -> int | None:
     and sources alone, so shards on different machines get the same number.
     """
     load = make_load(prepared)
+    # With ``per_part`` as large as it may be, the number of rows does not limit the sources.
     most = most_per_part(replace(load, per_part=SOURCES_PER_PART), prepared.graph.device)
     if most * load.most_rows * load.row_bytes <= size:
         return most  # no part gets more sources, and so many do not fill one
@@ -260,7 +261,7 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     id_bytes = 16 if graph.has_string_ids else ids.dtype.itemsize
     distance_bytes = 4 if request.algorithm == "bfs" else graph.distance_dtype.itemsize
 
-    # Whether searches or certificates follow edges backward.
+    # Whether searches or certificates follow edges backward; on a CPU a BFS does, when it pulls.
     is_proved = kind.of_labels or request.is_proved_by_labels
     certified = request.certify != "none" and not is_proved
     # A nearest-source search has a graph of its own, which is always directed.
@@ -277,10 +278,11 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     # Rows of the result.
     size = kind.size(request, graph.n_vertices, plan.depth)
     most_rows = size.most
-    if kind.adds_up:
+    if kind.adds_up:  # ``EXTRA``: the sums of pairs without a path
         most_rows = EXTRA + count_cells(graph, request.options.of, request.pairs)
     visited, rows = estimate_reach(graph, request, getattr(plan, "shape", None), plan.depth)
 
+    # ``FOLDERS`` has the names of metrics, "weights" and "hops", as its keys.
     hierarchies = [graph.derived.known_hierarchy(metric) for metric in FOLDERS]
     return Load(
         n_vertices=graph.n_vertices,
@@ -325,6 +327,7 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
     request = prepared.request
     # Results that are cut at the limit of each source are copies, of at most 8 bytes per value.
     if request.limits is not None:
+        # The depth matters for the rows alone, which are not used.
         visited, _ = estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
     nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)

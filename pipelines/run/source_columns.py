@@ -80,7 +80,7 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     # Each must be 0 or more and finite; an error names the first row that is not.
     limits = column.to_numpy(zero_copy_only=False)
     is_limit = (limits >= 0) & np.isfinite(limits)
-    if limits.dtype.kind == "u":  # limits become int64
+    if limits.dtype.kind == "u":  # limits become int64, which does not hold all of uint64
         is_limit &= limits <= MAX_INTEGER
     wrong = np.flatnonzero(~is_limit)
     if wrong.size:
@@ -185,6 +185,7 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
         raise InputError(f"{path}: the table of edges has no row")
     if names:
         src, dst = (numbers_in_column(graph, path, table, name) for name in names)
+        # A closed vertex has two numbers: edges enter another one than they leave.
         return through_ends(graph, src, where_pairs_end(graph, src, dst), path)
     where = f"{path}: column {shown(EDGE)}"
     rows = _numbers(where, _without_nulls(path, EDGE, table), "rows of the edge list")

@@ -156,7 +156,7 @@ def _start_with_retry(start: Callable[[], LocalCluster]) -> LocalCluster:
                 )
                 raise ClusterError(message) from error
             say(f"the workers do not start: {_root_cause(error)}; they are started again")
-    raise AssertionError("unreachable")
+    raise AssertionError("unreachable")  # the last try returns or raises
 
 
 @contextlib.contextmanager
@@ -336,7 +336,7 @@ def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> L
         # cuDF and CuPy share one pool. It starts at what the plan needs, rounded up to whole MiB,
         # and may grow.
         rmm_pool_size=-(-pool // _MEBIBYTE) * _MEBIBYTE,
-        rmm_maximum_pool_size=POOL_SHARE,
+        rmm_maximum_pool_size=POOL_SHARE,  # a share of the memory of the GPU
         rmm_allocator_external_lib_list="cupy",
         silence_logs=dask_log.level(debug),
     )

@@ -102,6 +102,8 @@ class DaskExecutor(BatchExecutor):
 
         The scheduler answers without waiting for the new process.
         """
+        # The scheduler gives up the nanny before ``_ask`` gives up the scheduler. ``stimulus_id``
+        # is the reason in Dask's log.
         self._ask(
             self._scheduler.restart_workers,
             workers=[worker],

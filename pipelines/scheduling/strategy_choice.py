@@ -32,9 +32,9 @@ class StrategyChoice:
     """The strategy of a run's tasks, with estimates and measurements of each candidate.
 
     ``candidates``: the strategies; the first was chosen by estimates. Their ``seconds`` are
-    estimates per batch. ``batch_size``: sources per batch. ``n_sources``: of the run.
-    ``across_batches``: whether a group (sources that are searched together) may span several
-    batches.
+    estimates per batch, and ``group`` is the number of sources that each searches together.
+    ``batch_size``: sources per batch. ``n_sources``: of the run. ``across_batches``: whether a
+    group may span several batches.
 
     Attributes
     ----------
@@ -214,6 +214,7 @@ class StrategyChoice:
         if self._rate(name) is not None:
             return None
         self._left_out.add(name)
+        # Only the others may be chosen from now on, each in groups of one batch as before.
         self._choice.keep({other: 1 for other in self._seconds if other not in self._left_out})
         why = "the worker could not measure it"
         if lost:

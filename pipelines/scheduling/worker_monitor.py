@@ -195,6 +195,7 @@ class WorkerMonitor:
         latest: dict[str, tuple[Progress | None, float]] = {}
         hung = []
         for worker, keys in processing.items():
+            # sorted, so that the same tasks compare as equal progress in whichever order they come
             tasks = [by_key[key] for key in sorted(key for key in keys if key in by_key)]
             parts: list[tuple[Any, int | None]] = []
             for future, task in tasks:

@@ -374,7 +374,7 @@ class WorkerProcesses(BatchExecutor):
         """Note that a worker has loaded the graph, or the error by which it could not, and give it
         tasks.
         """
-        process.is_ready = True
+        process.is_ready = True  # after an error, too: ``give`` waits for all, and then raises it
         self._deaths = 0
         if error is not None:
             self._errors.append(error)

@@ -301,7 +301,7 @@ def _write(flags: dict[str, Any]) -> int:
     result = assign(links, trips, checkpoint=folder / STATE, progress=_report, **options)
     if flags.get("device") not in (None, result.shortest_on):
         say(f"the CPU found the shortest paths (shortest_by: {result.shortest_by})")
-    result.certify()
+    result.certify()  # raises CertificateError unless the gap is as the result states it
 
     # The tables, and then the manifest, which has their checksums. Files of an earlier run with
     # other options are deleted first, and so is the mark of success.

@@ -129,6 +129,7 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
     def sssp(source: int) -> Any:
         """Return vertices and their distances, without a limit or a check of the graph."""
         # Predecessors are computed, and not used, as those of SciPy.
+        # The last two arguments: whether to compute predecessors, and to check the graph.
         vertices, distances, _ = pylibcugraph.sssp(handle, their_graph, source, np.inf, True, False)
         return vertices, distances
 
@@ -138,7 +139,8 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
         def bfs(source: int) -> Any:
             """Return vertices and their hops, without a limit or a check of the graph."""
             start = cp.array([source], graph.targets.dtype)
-            # Predecessors are computed, and not used, as those of SciPy.
+            # Predecessors are computed, and not used, as those of SciPy. The arguments after the
+            # direction: the largest depth (-1: no limit), and the two of ``sssp``.
             distances, _, vertices = pylibcugraph.bfs(
                 handle, their_graph, start, direction_optimizing, -1, True, False
             )

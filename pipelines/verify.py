@@ -226,7 +226,8 @@ def _check_all_sources(
 
     ``identity`` has the digest of their ids.
     """
-    sources = getattr(question.options, "sources", None)  # vertex numbers
+    # vertex numbers of the sample from which betweenness is estimated; None for other results
+    sources = getattr(question.options, "sources", None)
     name = "the sample that its settings draw"
     if sources is None:
         sources = where_paths_begin(graph)
@@ -295,11 +296,12 @@ def _find_contradiction(manifest: Manifest, settings: Settings) -> str:
     """
     identity = manifest["identity"]
     values = asdict(settings) | {"limit": limit_of_settings(settings)}
+    # Keys that each identity has, and keys that it has only if the value is not the default.
     defaults = dict.fromkeys(("algorithm", "result", "certify", "limit")) | DEFAULTS
     for key, default in defaults.items():
         if key in FACTS:  # the identity has a digest, which is compared when the file is read again
             continue
-        name = SETTINGS.get(key, key)
+        name = SETTINGS.get(key, key)  # of the setting, where it is called otherwise
         recorded = identity.get(key, default)
         if values.get(name) != recorded:
             return f"its settings have {name} {values.get(name)!r}, and its identity {recorded!r}"

@@ -209,7 +209,7 @@ def _be_child(main: Main, argv: list[str], supervision: Supervision, parent: int
             # A handler that does nothing, since workers would inherit that the signal is ignored.
             signal.signal(signal.SIGTERM, lambda *_: None)
             code = main(argv, supervision)
-    except SystemExit as end:
+    except SystemExit as end:  # as Python does: None is 0, and a text or another object is 1
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except KeyboardInterrupt:
         code = 128 + signal.SIGINT

@@ -238,7 +238,7 @@ class RunStats:
         # Clocks of hosts differ. A batch that seems to begin before the run is treated as beginning
         # with it.
         begin = max(batch["started"], self.started)
-        end = max(batch["ended"], begin + 1e-3)
+        end = max(batch["ended"], begin + 1e-3)  # not ``begin``, since the duration divides below
         self.ended = max(self.ended, end)
 
         # Join neighboring bins in pairs until all of them hold the run. The second half is free

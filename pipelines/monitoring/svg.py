@@ -31,7 +31,9 @@ _CHARACTER_WIDTH = 6.6  # about that of the font of plots
 
 
 def left_margin(names: Iterable[str]) -> int:
-    """Return the width of a left margin that holds the names of rows, in pixels, 400 at most."""
+    """Return the width of a left margin that holds the names of rows and a space of 16 pixels; in
+    pixels, 400 at most.
+    """
     return min(16 + math.ceil(_CHARACTER_WIDTH * max(map(len, names), default=0)), 400)
 
 

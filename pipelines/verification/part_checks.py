@@ -116,6 +116,7 @@ class Prover:
         self.unreached = unreached_value(self.dtype)
         # Sources without predecessors wait until so many are certified together.
         source_bytes = max(1, graph.n_vertices * self.dtype.itemsize)
+        # One pass over the edges certifies 64 sources at most.
         self._max_waiting = max(1, min(64, BATCH_BYTES // source_bytes))
         self._waiting: list[tuple[str, results.Traversal]] = []  # (file name, one source)
 
@@ -420,6 +421,8 @@ class Part:
         ValueError: a group has more rows than this job writes, and might not fit in memory.
         """
         for group, n_rows in enumerate(file.group_rows):
+            # The job fills a group with the rows of whole sources, and splits it only where it has
+            # twice the rows of one.
             if n_rows > 2 * ROWS_PER_GROUP + self._prover.most_rows:
                 raise ValueError(f"row group {group} has {n_rows} rows, more than this job writes")
             table = file.read(group)

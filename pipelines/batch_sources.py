@@ -103,6 +103,7 @@ def main(argv: list[str] | None = None, supervision: Supervision = UNWATCHED) ->
             from .engines import open_engine
             from .run import driver
 
+            # Notices of the library, and waits for an object store, are printed.
             show_notices(say)
             WAITS.report_by(say)
             with options_spelled(flag_text), log_said(settings.verbose):

@@ -295,8 +295,10 @@ def run_job(
 
     def check(graph: Graph) -> None:
         """Raise InputError if sources, targets or vertices in memory are none of the graph."""
+        # Called for its error alone: "all" may be the name of a vertex.
         if has_all_sources:
             source_numbers(graph, ALL)
+        # Ids that come from the index of a data frame are under the name ``INDEX``.
         if INDEX in tables.get("vertices", {}):
             _refuse_unknown_labels(graph, tables["vertices"][INDEX])
         for name, ids in listed_ids.items():
@@ -438,6 +440,8 @@ def _columns_of_through(_: str, edges: Any) -> dict[str, Any]:
     """Return the option ``through`` as the columns that a file of edges would have: row numbers of
     the edge list, or src and dst.
     """
+    # ``EDGE`` is the name of the column of row numbers. ``rows_of_through`` returns None if
+    # ``edges`` has the ends of edges.
     columns = arguments.columns("through", edges)
     if columns is not None and EDGE in columns:
         return typed_columns("through", columns)
@@ -543,6 +547,7 @@ def _take_columns_of_edges(values: dict[str, Any]) -> dict[str, Any]:
     They are removed from the option ``columns`` in ``values``. The columns of other tables stay.
     """
     columns = _columns_by_role(values.pop("columns", None))
+    # ``COLUMN_ROLES`` has, for each role, the option that names its table.
     of_edges = {
         role: columns.pop(role, None) for role, table in COLUMN_ROLES.items() if table == "edges"
     }
@@ -726,7 +731,7 @@ def _spelled(name: str, value: object = None) -> str:
     flag = flag_text(name, value)
     if flag.startswith("--columns"):
         return _as_arguments(flag)
-    name = SETTINGS.get(name, name)
+    name = SETTINGS.get(name, name)  # the option of the job, where it is called otherwise
     return name if value is None else f"{name}={value!r}"
 
 

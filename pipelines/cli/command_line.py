@@ -132,7 +132,9 @@ class Once(argparse.Action):
 
 
 def make_metavar(option: Option) -> str:
-    """Return the placeholder in ``--help`` for the value of a flag without choices."""
+    """Return the placeholder in ``--help`` for the value of a flag without choices: that of its
+    kind in ``KINDS``, if the kind has one.
+    """
     if KINDS[option.kind].metavar:
         return KINDS[option.kind].metavar
     if option.key == "where":
@@ -184,6 +186,7 @@ def _takes(kind: ResultKind, option: Option) -> bool:
     needed = [other for other in OPTIONS if other.key == needed_key]
     if option.key == "result" or not all(_takes(kind, other) for other in needed):
         return False
+    # A kind that answers a table of pairs takes its sources from there, and none otherwise.
     if kind.needs_pairs and option.key in SOURCE_CHOICES:
         return option.key == "pairs"
 

@@ -540,5 +540,8 @@ CONSTRAINTS: tuple[Constraint, ...] = (
 
 
 def has_effect(key: str, settings: Settings) -> bool:
-    """Return whether a setting, by its key, has an effect in combination with the others."""
+    """Return whether a setting, by its key, has an effect in combination with the others.
+
+    The first name of a rule is the setting that has none.
+    """
     return not any(row.violated(settings) for row in IDLE if row.names[0] == key)

@@ -429,6 +429,7 @@ def _columns_by_name(
     of its column of ids, such as "source": a role ``source_weight`` is also that of a column
     ``weight``.
     """
+    # ``SETTINGS`` has "columns.ROLE" for an option that is a column, by the name of the option.
     for option, key in SETTINGS.items():
         _, _, option_role = key.partition(".")
         if not option_role:  # no option of a column
@@ -468,7 +469,7 @@ def _with_rules(
 
     # Settings of the job that have no effect. A flag with the default of its setting says nothing.
     for row in IDLE:
-        key = row.names[0]
+        key = row.names[0]  # the setting that has no effect; the others are why
         is_flag = key in flags and settings.value(key) not in (False, "auto")
         if settings.is_given(key) or is_flag:
             idle = row.violation(settings, **{"0": _name_setting(key, flags, config)})

@@ -356,6 +356,7 @@ def columns_text(
     if unused:
         dots = ", ..." if len(unused) > _MAX_COLUMNS else ""
         text += f"; not used: {', '.join(map(repr, unused[:_MAX_COLUMNS]))}{dots}"
+    # ``COLUMN_ROLES`` has, for each role, the setting that names its table.
     others = [
         f"{role} {name!r}"
         for role, name in (columns or {}).items()

@@ -262,6 +262,7 @@ def plot_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
     bars = []
     for span in _make_spans(batches, rows):
         bottom, top = _row_ends(names.index(span.row), len(names))
+        # without loading, which ended before the first batch of a worker began
         phases = {phase: span.seconds(phase) for phase in PHASES if phase != "load"}
         # Phases may overlap, and then add up to more than the time of the span: they are drawn one
         # after another, shortened to fit into it.

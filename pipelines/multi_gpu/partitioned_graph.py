@@ -422,7 +422,7 @@ def _integer_dtype(
         )
     if weight_type != "auto":
         return max(holds_weights, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
-    # A path has at most n - 1 edges.
+    # A path has at most n - 1 edges. float32 holds each integer below ``EXACT_BELOW``.
     narrow = np.dtype(np.float32)
     if high * max(n_vertices - 1, 1) < EXACT_BELOW[narrow]:
         return narrow

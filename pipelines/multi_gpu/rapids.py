@@ -245,7 +245,8 @@ class Cugraph:
         """Search by hops from one source. Return what ``search`` does."""
         depth = None
         # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; the caller removes
-        # vertices that are farther.
+        # vertices that are farther. ``MAX_HOP_COUNT`` is the largest int32: no path has as many
+        # hops.
         if limit is not None and limit < MAX_HOP_COUNT:
             depth = max(1, int(limit))
         begin = self._rapids.cudf.Series([source], dtype=graph.edges.index)

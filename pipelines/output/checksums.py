@@ -155,6 +155,7 @@ def checksums_in(
     for table in tables:
         # Loads are sums over all sources of the part, and in the name of the first one.
         if tuple(table.schema.names) == CELL_COLUMNS:
+            # all columns but the last, the exponent of the unit of the sums
             cell, low, high = (table[name].to_numpy() for name in CELL_COLUMNS[:3])
             totals[0] = (totals[0] + checksum_of_cells(cell, low, high)) % PRIME
             continue

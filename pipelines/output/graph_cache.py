@@ -119,8 +119,8 @@ def put_graph(place: str, folder: Path, origin: str, within: str = "") -> None:
     the input of the graph. ``within``: name of the folder in it to copy, such as that of a
     hierarchy; "" for the whole graph. Raises OutputError: the store does not take it.
     """
-    # The metadata of a folder are copied after its other files, and those of the graph last. So a
-    # reader that finds the metadata finds all else.
+    # The metadata of a folder (the file ``META``) are copied after its other files, and those of
+    # the graph last. So a reader that finds the metadata finds all else.
     files = [path for path in (folder / within).rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path == folder / META, path.name == META, path))
     try:

@@ -195,6 +195,7 @@ class _Table:
         if length != len(data):
             why = f"manifest_length of {name} is {shown(length)}, and it has {len(data)} bytes"
             raise DifferenceError(f"{ICEBERG_LOG}/{listing}", why)
+        # The records name data files, and no further files of the log: the list is not used.
         yield from self._describe_avro(name, data, [])
 
     def _describe_avro(self, name: str, data: bytes, records: list[Any]) -> Iterator[_Description]:

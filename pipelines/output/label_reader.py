@@ -107,7 +107,7 @@ def read_labels(folder: str | os.PathLike[str], inward: str | None = None) -> Re
 
     # Hubs are vertex numbers in files, so ranks and vertex numbers are the same here.
     numbers = np.arange(len(ids), dtype=np.int32)
-    metric = ALGORITHMS[manifest["algorithm"]].metric
+    metric = ALGORITHMS[manifest["algorithm"]].metric  # "hops" or "weights"
     labels = HubLabels(
         order=numbers,
         rank=numbers,

@@ -535,6 +535,7 @@ def adapter(schema: Any) -> Any:
     """
     from pydantic import TypeAdapter
 
+    # the attribute in which pydantic looks for the settings of a TypedDict
     schema.__pydantic_config__ = {"strict": True, "allow_inf_nan": False}
     return TypeAdapter(schema)
 

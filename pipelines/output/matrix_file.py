@@ -47,7 +47,8 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
 
     ``distance`` has shape (n_vertices,). ``reached``, bool, of the same shape, says which vertices
     are reached. ``unreached`` is the distance of the others in the file, as ``unreached_in_file``
-    returns it. Hops are not copied if their type stays.
+    returns it; hops have it already. Hops are not copied if their type stays, so that the caller
+    must not change them later.
     """
     if unreached == np.inf:
         distance = distance.copy()  # the array may belong to a plan

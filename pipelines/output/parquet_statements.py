@@ -75,7 +75,7 @@ class Statements:
             struct = _value(self._footer, parquet.FILE_GROUPS).values[group]
             with self._path.open("rb") as file:
                 return next(self._faults(file, struct, rows), "")
-        except MALFORMED as error:
+        except MALFORMED as error:  # the errors that reading a damaged struct may raise
             return f"what it states cannot be read ({type(error).__name__})"
 
     def _faults(self, file: BinaryIO, group: Struct, rows: pa.Table) -> Iterator[str]:

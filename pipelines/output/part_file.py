@@ -393,9 +393,12 @@ def unfit_columns(schema: pa.Schema, kind: ResultKind, graph: Graph) -> str:
 
 
 def _has_right_type(field: pa.Field, graph: Graph) -> bool:
-    """Whether a column of ids, numbers or names has a type that this job writes."""
+    """Whether a column of ids, numbers or names has a type that this job writes.
+
+    Names are those of groups, and of the sets of vertices of ``--result extremes``.
+    """
     is_text = pa.types.is_string(field.type)
-    if field.name not in ID_COLUMNS:
+    if field.name not in ID_COLUMNS:  # no ids of vertices
         is_float = pa.types.is_float32(field.type) or pa.types.is_float64(field.type)
         is_name = is_text and field.name in (GROUP, "set")
         return is_float or is_name or pa.types.is_integer(field.type)

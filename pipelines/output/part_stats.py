@@ -300,6 +300,8 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
     high = stats.farthest[reaches_any].astype(np.float64)
     width, first, n_bins = _common_scale(low, high, 0.0)
     k = stats.reached.size
+    # It takes the inverse of the width, which is exact for a power of two, and the first bin of
+    # each source: here all have the same.
     counts = count_bins(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
 

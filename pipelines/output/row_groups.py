@@ -261,7 +261,7 @@ class RowGroupWriter:
         uncompressed = 0  # bytes of the row group before compression
         for chunk in group.chunks:
             # Positions of a chunk count from its first page, and those of the footer from the begin
-            # of the file.
+            # of the file. A field is a pair of its type in Thrift and its value.
             metadata = dict(chunk.metadata)
             for field in (parquet.DATA_PAGE, parquet.DICTIONARY_PAGE):
                 if field in metadata:

@@ -313,7 +313,8 @@ class BatchRun:
         manifest = folder.manifest
         if times:
             # The seconds of traversing include those in which workers compiled kernels. These are
-            # moved to a step of their own.
+            # moved to a step of their own; but no more than there are, since a worker may also have
+            # compiled before, when it planned.
             compiled = min(times["traverse"], compile_seconds(self._computed_parts()))
             correction = {"traverse": -compiled, "compile": compiled}
             seconds = _add_by_step(self.prepared.seconds, times, correction)

@@ -196,8 +196,9 @@ class KeplerEngine:
     def _writes_in_background(self, sizing: Sizing, n_vertices: int, sort: str) -> bool:
         """Whether workers write parts on threads, so that a group of sources may span parts.
 
-        ``sort``: order of the rows, "source" or "distance". A part that is sorted by distance is
-        written as a whole.
+        Workers of a cluster that exists already have no such threads (``make_work``). ``sort``:
+        order of the rows, "source" or "distance". A part that is sorted by distance is written as a
+        whole, unless it is small.
         """
         return (
             not self._is_external
@@ -222,7 +223,7 @@ class KeplerEngine:
         """Run all batches of ``run`` in this process, which has the graph and the plan already."""
         started = time.perf_counter()
         compiled_before = compile_clock.thread_seconds()
-        name = NAME
+        name = NAME  # "this process"
         if self._settings.shard is not None:
             name = f"shard {self._settings.shard}"
         worker = TraversalWorker(self.make_work(run), address=name)

@@ -103,7 +103,7 @@ def _expect_labels(settings: Settings, prepared: Prepared) -> Expectation:
     rows = round(estimate.hubs * prepared.n_sources)
     build = estimate.seconds
     if settings.certify != "none":
-        build *= 1 + PROOFS
+        build *= 1 + PROOFS  # a proof takes ``PROOFS`` times as long as building
     steps = {name: prepared.seconds.get(name, 0.0) for name in ("read", "build", "plan")}
     steps |= {"labels": build, "finish": _SECONDS_PER_LABEL_ROW * rows}
     return Expectation(
@@ -151,7 +151,7 @@ def expect_run(settings: Settings, prepared: Prepared) -> Expectation | str:
         return "a trial of a few sources would not show it"
     if not prepared.n_sources:
         return "there are no sources"
-    # The trial has the threads that the plan was made for.
+    # The trial has the threads that the plan was made for; all, if it does not depend on them (0).
     with with_threads(prepared.threads or CPU_COUNT):
         try:
             trial = _try_sources(prepared, plan)
@@ -324,7 +324,8 @@ def _scale(
 def _speedup_of_workers(prepared: Prepared) -> float:
     """Return how many times as fast all workers together search as this process with its plan.
 
-    GPUs are counted by workers, cores by threads.
+    GPUs are counted by workers, cores by threads. ``prepared.threads`` are those that the plan was
+    made for; 0 if it does not depend on them.
     """
     sizing = prepared.sizing
     if prepared.graph.device == "cuda":

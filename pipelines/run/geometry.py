@@ -44,7 +44,9 @@ class Places(NamedTuple):
 
 
 def check_geometry(graph: Graph, settings: Settings) -> None:
-    """Raise InputError unless each vertex of the graph has coordinates, and hulls can be made."""
+    """Raise InputError if ``--geometry`` asks for what the result does not have, for hulls without
+    their package, or if a vertex of the graph has no coordinates. Do nothing without it.
+    """
     geometry = settings.geometry
     if geometry is None:
         return

@@ -322,7 +322,8 @@ def sources_per_part(
 
     ``n_vertices``: number of vertices that a search visits. ``rows_per_source``: estimate.
     ``per_part``: sources that fill a part file, if that was measured; it takes the place of the
-    estimate by rows.
+    estimate by rows. ``SOURCES_PER_PART`` is a bound for results with few rows of tiny graphs,
+    since the footer of a part file lists its sources.
     """
     by_rows = per_part or ROWS_PER_PART // max(rows_per_source, 1)
     by_vertices = VERTICES_PER_PART[device] // max(n_vertices, 1)

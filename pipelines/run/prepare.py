@@ -313,6 +313,7 @@ def _estimate_at_once(
         return n_sources
     if settings.batch_size != "auto":
         return min(settings.batch_size, n_sources)
+    # The depth matters for the rows of level counts alone, which are few for any depth.
     visited, rows = estimate_reach(graph, question, shape, depth=1)
     return min(sources_per_part(visited, rows, graph.device), n_sources)
 
@@ -448,7 +449,7 @@ def _with_worker_threads(settings: Settings, n_sources: int) -> AbstractContextM
     if settings.scheduler:  # workers of a cluster have the threads that it gives them
         return contextlib.nullcontext()
     workers = min(CPU_COUNT, n_sources) if settings.workers == "auto" else settings.workers
-    if settings.kind.one_search:
+    if settings.kind.one_search:  # one search serves all sources
         workers = 1
     return with_threads(CPU_COUNT // max(workers, 1))
 

@@ -184,7 +184,7 @@ def _search_seconds(prepared: Prepared) -> float | None:
     """Return the estimated seconds of all searches in this process, with all of its threads; None
     if not known.
     """
-    if prepared.request.kind.of_labels:
+    if prepared.request.kind.of_labels:  # labels are built before; nothing is searched
         return 0.0
     if not isinstance(prepared.plan, MultiSourcePlan):
         return None

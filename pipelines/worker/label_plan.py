@@ -72,7 +72,7 @@ class LabelPlan:
         self.algorithm = request.algorithm
         self.query = Query(predecessors=False, output="targets")
         self._graph = graph
-        self._metric = ALGORITHMS[request.algorithm].metric
+        self._metric = ALGORITHMS[request.algorithm].metric  # "hops" or "weights"
         labels = graph.derived.known_labels(self._metric)
         # ``hubs`` is the mean number of hubs per vertex, of the labels or of their estimate.
         if labels is None:  # then the options have an estimate of their size

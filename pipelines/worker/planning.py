@@ -206,7 +206,8 @@ def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:
     than all else, so the plan then omits them.
     """
     pairs: Any = request.pairs
-    per_source = pairs.rows.size / max(pairs.sources.size, 1)
+    per_source = pairs.rows.size / max(pairs.sources.size, 1)  # mean number of targets
+    # With few targets per source (``FEW_PATHS`` at most), a plan finds paths in the hierarchy.
     hierarchy = graph.derived.known_hierarchy(ALGORITHMS[request.algorithm].metric)
     walks_by_distances = (
         hierarchy is not None
@@ -217,5 +218,5 @@ def _options_of_pairs(graph: Graph, request: Request) -> dict[str, Any]:
     return {
         "targets_per_source": per_source,
         "predecessors": False if walks_by_distances else None,  # None: as the kind says
-        "sample": pairs.sample(),
+        "sample": pairs.sample(),  # some origins with their targets, by which times are estimated
     }

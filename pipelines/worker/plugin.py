@@ -72,6 +72,8 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
         """Release the graph, and delete the scratch space, if the worker has some."""
         self.close()
+        # Only a worker without a shared folder sends heartbeats, and has scratch space, in which
+        # its store prepares files.
         if self._sends_heartbeats:
             shutil.rmtree(self._store.path, ignore_errors=True)
 

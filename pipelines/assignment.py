@@ -387,7 +387,7 @@ def _make_manifest(
         "version": __version__,
         "settings": settings,
         **{name: getattr(result, name) for name in _STATED},
-        "shortest_on": result.shortest_on,
+        "shortest_on": result.shortest_on,  # device that found the shortest paths
         "files": compute_digests(folder, files),
     }
 

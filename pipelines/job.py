@@ -370,7 +370,7 @@ def _refuse_unknown_options(options: Iterable[str]) -> None:
 
     ``options``: the names of those that were given.
     """
-    # By name, whether an option can be given in Python. ``knobs`` has no flag, and is no ``Option``.
+    # By name, whether an option can be given in Python. ``knobs`` has no flag, so no ``Option``.
     known = {option.key: option.in_python for option in OPTIONS} | {"knobs": True}
     for name in options:
         if not known.get(name, True):

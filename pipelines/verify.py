@@ -392,6 +392,7 @@ def _check_names(store: Store, manifest: Manifest, findings: Findings) -> None:
                 findings.add("damaged part", name, f"it is {kind or 'a file'} and not a folder")
 
     # Files that readers of the folder take for parts: others begin with a dot or an underscore.
+    # ``versions`` has the names of all files, also of those in partitions.
     listed = Counter(part["file"] for part in manifest["parts"])
     on_disk = {
         name

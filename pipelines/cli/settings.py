@@ -272,7 +272,8 @@ def refuse_unreadable(name: str, path: str | Path) -> None:
         open_regular(Path(path), follow=True).close()
     except OSError as error:
         if os.path.isdir(path):
-            # --help need not import it
+            # Imported here, since --help does not need it. It raises an error that says more if the
+            # folder is a table of Delta Lake or Iceberg.
             from kepler_traverse.formats.log_tables import refuse_log_table
 
             refuse_log_table(path, f"rows of {name}")

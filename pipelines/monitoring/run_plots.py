@@ -172,7 +172,7 @@ def plot_phases(shares: dict[str, Share]) -> Bars:
         title="seconds by phase" + (" of the busiest workers" if len(named) < len(shares) else ""),
         x_label="seconds of work",
         y_label="",
-        x=(0, 1.03 * longest or 1),
+        x=(0, 1.03 * longest or 1),  # some space behind the longest; 1 if all are 0
         y=(0, len(named) or 1),
         rows=tuple(named),
     )
@@ -280,6 +280,7 @@ def plot_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
         title="timeline of batches",
         x_label=f"{unit} from the start",
         y_label="",
+        # some space behind the last bar; 1 if none has a length
         x=(0, 1.01 * max((bar.right for bar in bars), default=0.0) or 1),
         y=(0, len(names) or 1),
         rows=tuple(names),

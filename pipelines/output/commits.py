@@ -100,6 +100,7 @@ class CommitLog:
             self._next = max(0, self._count() - 1)
         # ``put_new`` returns False if the number is taken. Then the next free one is tried.
         while not self._store.put_new(_commit_name(self._next), data):
+            # With the number that is taken there are at least ``_next + 1`` commits.
             self._next = self._count(self._next + 1)
             if "closed" in self._commit(self._next - 1):
                 return False

@@ -153,7 +153,7 @@ def _fetch(place: str, folder: Path) -> None:
             copy = partial / name
             copy.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fetch(store, name, copy)
-            copy.chmod(0o600)
+            copy.chmod(0o600)  # no other user may read or change it
 
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)

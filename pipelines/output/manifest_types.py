@@ -91,8 +91,8 @@ def _check_bins(histogram: Any) -> Any:
     For other bins ``part_stats.sum_histograms``, which doubles their width until all fit, might not
     end.
     """
-    # A width is a power of two: 0.5 times 2^exponent. The first bin begins at a float, below 2^1024,
-    # so that the bits of its number and the exponent are 1025 at most.
+    # A width is a power of two: 0.5 times 2^exponent. The first bin begins at a float, below
+    # 2^1024, so that the bits of its number and the exponent are 1025 at most.
     mantissa, exponent = math.frexp(histogram["width"])
     if mantissa != 0.5 or histogram["first"].bit_length() + exponent > 1025:
         raise ValueError("its bins are not those of distances")

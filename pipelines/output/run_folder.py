@@ -542,7 +542,7 @@ class OutputFolder:
             # After an interrupt nothing is deleted: a remote worker may still write its last part.
             if status in ("done", "failed"):
                 delete_left(self.path, _LEFT_OF_DONE if status == "done" else LEFT)
-        # The file is deleted while its lock is held: afterwards it could be the lock of another run.
+        # The file is deleted while its lock is held: afterwards it could be that of another run.
         if status == "done":
             (self.path / LOCK).unlink(missing_ok=True)
         os.close(self._lock)  # releases the lock

@@ -308,8 +308,8 @@ def _scale(
     if settings.hierarchy == "auto" and settings.strategy == "auto":
         estimate = plan.estimate_hierarchy()
     if estimate is not None and estimate.is_worth_it(prepared.n_sources):
-        # The run builds one first, which its plan does not. ``sweep`` and ``search`` are seconds per
-        # source with the hierarchy and without it.
+        # The run builds one first, which its plan does not. ``sweep`` and ``search`` are seconds
+        # per source with the hierarchy and without it.
         steps["hierarchy"] = estimate.build
         search *= estimate.sweep / estimate.search
     steps |= {"search": search, "finish": finish}

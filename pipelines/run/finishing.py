@@ -174,6 +174,7 @@ def _check_parts(
         refuse_others_files(store, versions)
         refuse_further_files(store, versions, layout, tables)
         damaged = _find_damaged(store, unchecked, versions)
+    # A closed log takes no commit, and that of a finished run is deleted.
     if damaged and not log.is_closed and manifest["status"] != "done":
         commit(store, log, {"lost": damaged})
 

@@ -136,7 +136,7 @@ def _size_by_workers(
 
     surveyed = survey(settings, machine.device)
     # The memory of the workers counts, which ``refuse_small_workers`` looks at: they may be on
-    # other hosts.
+    # other hosts. The memory of a GPU here stands for that of their GPUs.
     if machine.device == "cpu":
         machine = replace(machine, available=sys.maxsize)
 

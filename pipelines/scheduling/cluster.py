@@ -333,8 +333,8 @@ def _rapids_cluster(n_workers: int, dashboard: str, pool: int, debug: bool) -> L
         dashboard_address=dashboard,
         memory_limit=None,
         preload=_PRELOAD,
-        # cuDF and CuPy share one pool. It starts at what the plan needs, rounded up to whole MiB,
-        # and may grow.
+        # cuDF and CuPy share one pool. It starts with ``pool`` bytes, rounded up to whole MiB, and
+        # may grow.
         rmm_pool_size=-(-pool // _MEBIBYTE) * _MEBIBYTE,
         rmm_maximum_pool_size=POOL_SHARE,  # a share of the memory of the GPU
         rmm_allocator_external_lib_list="cupy",

@@ -306,7 +306,7 @@ def _unfitness(folders: list[Path], name: str, token: str, device: str, url: str
 
     if url:
         try:
-            cache_folder("graphs")
+            cache_folder("graphs")  # to which the worker will copy the graph; raises if it cannot
             problem = "" if find_object(f"{url}/{MANIFEST}") else "there is no such object"
         except (OSError, InputError) as error:
             problem = str(error)

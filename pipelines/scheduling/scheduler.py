@@ -239,6 +239,7 @@ class Window:
         # the batches of the task are reported as retried.
         if isinstance(error, ProcessUnusableError):
             for part in task.parts:
+                # without the advice, which stands behind a semicolon
                 self._note_retry(part, str(error).partition(";")[0])
         if isinstance(error, NegativeCycleError | OutputError | ChangedFolderError | ClusterError):
             raise error

@@ -75,6 +75,7 @@ def can_certify(graph: Graph, question: Question) -> bool:
     is_cut = (
         question.limit is not None and question.algorithm == "sssp" and graph.has_negative_weights
     )
+    # Where unreached vertices have rows, too, these have no distance.
     is_whole = question.targets is None and question.options.unreached == "omit" and not is_cut
     return is_whole and question.kind.is_distances
 

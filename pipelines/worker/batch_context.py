@@ -38,7 +38,7 @@ class BatchContext:
         """
         summary["started"] = round(self.started, 3)
         summary["ended"] = round(time.time(), 3)
-        summary["seconds"] = self.clock.elapsed
+        summary["seconds"] = self.clock.elapsed  # without those of compiling
         summary["phases"] = self.clock.rounded()
         if worker:
             summary["worker"] = worker

@@ -62,6 +62,7 @@ def serve(number: int) -> NoReturn:
     """
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker that has ended stays as a zombie
     show_notices(say)
+    # so that pyarrow and Numba import neither pandas nor SciPy, which no worker uses
     lean_imports.hide_unused_packages(uses_cudf=False)
     # Workers share the memory of all modules: frozen objects are not touched by a garbage
     # collection, which would copy their pages.

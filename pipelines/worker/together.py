@@ -149,7 +149,8 @@ class TogetherTraverser:
         """
         request = self._request
         groups = None  # pairs of the label of a group and the vertex numbers of its sources
-        # ``members`` has, for each of the ``labels``, the vertex numbers of all sources of the group.
+        # ``members`` has the vertex numbers of all sources of each group, in the order of its
+        # ``labels``.
         requested = getattr(request.options, "groups", None)
         if requested is not None:
             groups = []

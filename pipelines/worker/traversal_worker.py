@@ -231,8 +231,8 @@ class TraversalWorker:
         # The code of the writer threads is loaded while this thread plans.
         warming = start(functools.partial(self._warm_up, graph, writers), "kepler-warming")
 
-        # ``chosen`` is the strategy that the driver names at first, "" for none. A plan that is given
-        # was made before that choice, and may have another one.
+        # ``chosen`` is the strategy that the driver names at first, "" for none. A plan that is
+        # given was made before that choice, and may have another one.
         self._named_strategy = request.chosen
         if plan is None or (request.chosen and plan.strategy.name != request.chosen):
             plan = plan_with_strategy(graph, request, request.chosen)

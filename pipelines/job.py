@@ -642,10 +642,12 @@ def _take_ids(name: str, values: dict[str, Any], tables: dict[str, dict[str, Any
         return None
     if name != "vertices" or not any(values.get(option) for option in OF_VERTICES):
         del values[name]
+    # A table has no such column if its ids are the index of a data frame: these are vertices that
+    # the edges have already.
     if name in tables:
         return tables[name].get(VERTEX)
     file = read_ids(path, name)
-    return file.ids(file.holds_strings)
+    return file.ids(file.holds_strings)  # in the type that they have in the file
 
 
 def _build_graph(

@@ -504,7 +504,7 @@ def _without(
         raise UsageError(str(violation))
     place = "" if config is None else f"{config}: "
     say(f"note: {place}{violation.fact}")
-    changed: dict[str, Any] = {setting: getattr(Settings, setting, None)}
+    changed: dict[str, Any] = {setting: getattr(Settings, setting, None)}  # its default
     if role:
         columns = {**(settings.columns or {})}
         columns.pop(role, None)

@@ -152,6 +152,7 @@ class Edges:
             ),
             edges=self,
             integer_weights=has_integers,
+            # Sums of integers are returned as integers, unless the settings name a type of floats.
             float_distances=has_integers and weight_type != "auto",
         )
         # Functions of a graph look up its heaviest weight there. This object has no weights of

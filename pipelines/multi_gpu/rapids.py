@@ -388,6 +388,8 @@ def _refuse_unreadable(file: DataFile, format_: str) -> None:
     """Raise InputError for a file that workers cannot read: one that is not Parquet, or not a plain
     local file. ``format_`` is the format that the settings name.
     """
+    # ``table`` names the format of a table with a log, such as Delta Lake; ``name`` is the URL of a
+    # file that is not on this host.
     if file.table or (file.ending not in _ENDINGS and format_ != "parquet"):
         raise InputError(f"{file}: --engine {MG} reads Parquet files; convert the edge list")
     if not file.is_plain_path or file.compression or file.name != file.path:

@@ -101,8 +101,9 @@ def checksum_of_cells(cell: np.ndarray, low: np.ndarray, high: np.ndarray) -> in
     """Return the checksum of loads (sums per edge, vertex or pair).
 
     It is linear: the checksums of all parts have the same sum modulo ``PRIME`` however the sources
-    are divided. Each sum is multiplied by a factor that its cell's number, with its bits mixed,
-    gives.
+    are divided. Each sum is multiplied by a factor, which is the number of its cell with its bits
+    mixed.
+
     ``cell``: number of each edge, vertex or pair with a load. ``low`` and ``high``: the lower and
     the upper half of its sum, an integer of 128 bits; int64 arrays of the same shape.
     """

@@ -295,7 +295,7 @@ def stats_by_column(store: Store, name: str) -> dict[str, _ColumnStats]:
     """Return the statistics in the footer of a part, by the name of the column."""
     footer = store.parquet_footer(name)
     chunks: dict[str, list[Chunk]] = {}
-    for group in read_chunks(footer, lambda _: True):
+    for group in read_chunks(footer, lambda _: True):  # of all columns
         for chunk in group:
             chunks.setdefault(chunk.name, []).append(chunk)
     return {

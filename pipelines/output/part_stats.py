@@ -102,8 +102,9 @@ class GroupStats:
         self.histograms: list[Histogram | None] = []
 
     def add_levels(self, counts: Any, edges: np.ndarray) -> None:
-        """Add the next k sources by their level counts; a ``LevelFold`` for ``records_of_group``.
+        """Add the next k sources by their level counts.
 
+        ``records_of_group``, which makes records of level counts, calls this with them.
         ``counts``, of shape (k, levels), has the vertices at 0, 1, 2, ... hops of each source.
         ``edges``, of shape (k,), has the stored edges of the vertices that each source reaches.
         """

@@ -238,6 +238,7 @@ def _read_edge_column(settings: Settings, name: str) -> np.ndarray:
         return flag_text(option, value)
 
     with options_spelled(spelled):
+        # ``weighted=None`` reads the column of weights also for bfs, which takes none.
         options = options_of_files(settings, weighted=None, weight_column=name)
         try:
             edges = read_edges(settings.edges, options, settings.format)

@@ -204,7 +204,7 @@ def gpus() -> list[Finding]:
 def examine() -> list[Finding]:
     """Return all findings, in the order of the table."""
     findings = machine()
-    is_new_python = findings[0].works
+    is_new_python = findings[0].works  # the first one is on Python
     if is_new_python:  # or no package could be installed
         install = how_to_install("job")
         findings += [probe(name, code, install, needed=True) for name, code in CPU_PROBES.items()]

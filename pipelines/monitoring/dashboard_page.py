@@ -123,6 +123,7 @@ def describe_worker(worker: Any, name: str) -> tuple[str, str, str]:
     metrics = worker.metrics
     memory = f"{metrics.get('memory', 0) / 2**30:.2f} GiB"
     utilization = f"{metrics.get('cpu', 0):.0f} % CPU"
+    # Dask measures a GPU only if the package for that is installed; it may lack some values.
     gpu = metrics.get("gpu")
     if gpu and gpu.get("memory-used") is not None:
         total = worker.extra.get("gpu", {}).get("memory-total")

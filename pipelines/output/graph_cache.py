@@ -181,6 +181,8 @@ def find_graph(
     if os.path.lexists(cache):
         _require_private(cache)
     folder = cache / _folder_name(origin)
+    # ``stored_origin`` reads the whole digest, "" if the folder has no whole graph. The name of the
+    # folder has a part of it alone.
     if stored_origin(folder) != origin and URL.match(str(place)):
         _fetch(str(place), folder)
     if stored_origin(folder) != origin:

@@ -244,6 +244,7 @@ def _find_unit(distances: np.ndarray) -> float:
     # of the significand make that power larger.
     significand = (fraction * 2.0**53).astype(np.int64)
     lowest_bit = significand & -significand
+    # ``frexp`` makes 2^z, a lowest bit above z zeros, 0.5 times 2^(z + 1).
     n_zeros = np.frexp(lowest_bit.astype(np.float64))[1] - 1
     return float(2.0 ** int((exponent - 53 + n_zeros).min()))
 

@@ -207,6 +207,7 @@ class BatchRun:
         ``part``: number of their part. ``sources``: their vertex numbers; None for all of the part.
         ``reason``: class and message of the error.
         """
+        # Those of the batch that are given up, without those that are recorded already.
         numbers = self.batches[part]
         failures = self.folder.manifest["failed"]
         recorded = {source_id for entry in failures for source_id in entry["sources"]}

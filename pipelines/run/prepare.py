@@ -544,7 +544,7 @@ def _store_hierarchy(settings: Settings, prepared: Prepared, metric: str) -> Non
     ``metric``: whether its shortcuts have "hops" or "weights".
     """
     folder = prepared.folder
-    assert folder is not None
+    assert folder is not None  # callers have found that the graph is stored
     graph = prepared.graph
     with writing_to(folder):
         save_hierarchy(graph.hierarchy(metric), folder, graph.fingerprint, metric)
@@ -587,7 +587,7 @@ def _prove_labels(settings: Settings, prepared: Prepared) -> bool:
     may_answer = request.certify != "none" and settings.strategy == "auto"
     if not (may_answer and answers_all_pairs(graph, request)):
         return False
-    assert isinstance(plan, MultiSourcePlan)
+    assert isinstance(plan, MultiSourcePlan)  # as for all pairs
     # The alternative is searches with certificates. A certificate takes about as long as a search.
     fastest = plan.ranked(prepared.n_sources)[0]  # by ascending estimates
     if proof_seconds(request, graph) > 2 * fastest.seconds:

@@ -98,7 +98,7 @@ def size_run(
             _, rows = estimate_reach(prepared.graph, prepared.request, None, depth=1)
             most = sources_per_part(prepared.graph.n_vertices, rows, "cpu", per_part)
             batch_size = min(most, -(-prepared.n_sources // (BATCHES_PER_WORKER * shard.count)))
-        assert batch_size != "auto"
+        assert batch_size != "auto"  # it has been chosen above
         n_parts = len(shard.parts(prepared.layout(batch_size).n_parts))
         load = replace(load, n_sources=max(1, min(n_parts * batch_size, load.n_sources)))
 

@@ -408,7 +408,7 @@ class WorkerProcesses(BatchExecutor):
                 self._deaths += 1
             if self._deaths < _MAX_DEATHS:
                 self._fork(process.environment)
-            self._changes.put(None)
+            self._changes.put(None)  # wakes ``give``, which waits for workers
         if not process.is_ready:
             say("a worker process has died while it started; another one takes its place")
 

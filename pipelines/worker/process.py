@@ -69,6 +69,7 @@ def serve(number: int) -> NoReturn:
     gc.freeze()
     control = socket.socket(fileno=number)
     while True:
+        # at most ``MAX_REQUEST`` bytes and one descriptor
         request, descriptors, *_ = socket.recv_fds(control, MAX_REQUEST, 1)
         if not descriptors:  # the driver has closed the socket
             os._exit(0)

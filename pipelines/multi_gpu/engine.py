@@ -319,6 +319,7 @@ class MgEngine:
     def _run_batches(self, run: BatchRun) -> None:
         """Search from the sources of each batch, write its part file, and report the outcome."""
         traverser = _BatchTraverser(self._graph, self._plan, run.prepared.request)
+        # Without edges cuGraph is not needed: it searches only from sources that an edge leaves.
         if self._graph.n_edges:
             self._cugraph.load(self._graph)
         for part, sources in run.batches.items():

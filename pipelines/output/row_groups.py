@@ -483,9 +483,10 @@ def _encode_runs(
         parquet.DATA_PAGE: (I64, len(page)),
         parquet.ENCODING_STATS: runs.metadata[parquet.ENCODING_STATS],
     }
-    # What the example states of levels counts each value once, and not its rows.
+    # What the example states of sizes counts each value once, and not its rows.
     metadata.pop(parquet.SIZE_STATISTICS, None)
-    # From pyarrow 19 on. Those of strings count their bytes, too.
+    # pyarrow states sizes from version 19 on. Those of strings count the bytes of the values, too,
+    # which the kept pages do not have.
     if field.type in _PLAIN and parquet.SIZE_STATISTICS in runs.metadata:
         metadata[parquet.SIZE_STATISTICS] = runs.metadata[parquet.SIZE_STATISTICS]
     places = [place._replace(offset=len(page) + place.offset) for place in runs.places]

@@ -249,6 +249,8 @@ def make_rows(
         Made for the graph by an earlier call, so that its columns are reused; else a new one.
     """
     asked = question.asked(graph, query)  # all that is asked, with the graph
+    # Records, also of distances that are no array with a row per source; then rows per vertex, on
+    # the device of the search or in host memory.
     if not (asked.kind.has_all_vertices and is_rows(traversals.distance)):
         return _make_records(asked, traversals)
     if not is_made_on_host(question, query, graph):

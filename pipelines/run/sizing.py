@@ -271,7 +271,8 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     elif graph.device == "cpu":
         needs_reverse = certified or request.algorithm == "bfs"
     else:  # a plan that needs the reverse has built it and counts it in its own memory
-        # Only multi-source strategies have this attribute.
+        # A certificate with predecessors follows no edge backward. Only multi-source strategies have
+        # the attribute ``reverses``.
         reverses = getattr(plan.strategy, "reverses", False)
         needs_reverse = certified and not kind.has_predecessors and not reverses
 
@@ -291,6 +292,7 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
         + bytes_of_ids(graph)
         + sum(hierarchy.nbytes for hierarchy in hierarchies if hierarchy)
         + getattr(plan, "labels_nbytes", 0),
+        # an undirected graph is its own reverse
         reverse_bytes=graph.derived.nbytes_on_device if one_way and needs_reverse else 0,
         pinned_bytes=_pinned_bytes(graph, one_way),
         state_bytes=state_bytes(prepared, plan.group, plan.nbytes),

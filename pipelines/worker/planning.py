@@ -171,7 +171,8 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     }
     # A strategy may return distances interleaved (those of several sources adjacent for each
     # vertex), since certificates read this form. ``BatchTraverser`` converts them to one row per
-    # source where the kind of result does not read them.
+    # source where the kind of result does not read them. Kinds that merge searches
+    # (``one_search``), answer pairs or have predecessors take only the forms that they read.
     if not (kind.one_search or kind.needs_pairs or kind.has_predecessors):
         options["forms"] = ("interleaved", *options["forms"])
     if request.pairs is not None:

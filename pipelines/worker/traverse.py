@@ -459,7 +459,7 @@ class BatchTraverser:
         self, group: Group, first_sources: set[int], context: BatchContext
     ) -> tuple[Traversals, float]:
         """Traverse from a group and certify as the request says; return the traversals, cut at the
-        limits, and the seconds of the search per source.
+        limit of each source if sources have their own, and the seconds of the search per source.
 
         ``first_sources``: vertex numbers of the first source of each part.
         """

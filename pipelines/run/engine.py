@@ -296,7 +296,9 @@ class KeplerEngine:
             shared_folders = []  # that all workers must see
             if not run.url:
                 shared_folders.append(run.folder.path)
-                if run.prepared.folder is not None:  # in a cache; its own folder gets no other file
+                # The graph is in a cache, or in the output folder. Its own folder gets no other
+                # file, by which workers could be asked whether they see it.
+                if run.prepared.folder is not None:
                     shared_folders.append(run.prepared.folder.parent)
             distinct = list(dict.fromkeys(shared_folders))
             check_existing(self._settings, work.device, distinct, run.url)

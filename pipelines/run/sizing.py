@@ -271,8 +271,8 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     elif graph.device == "cpu":
         needs_reverse = certified or request.algorithm == "bfs"
     else:  # a plan that needs the reverse has built it and counts it in its own memory
-        # A certificate with predecessors follows no edge backward. Only multi-source strategies have
-        # the attribute ``reverses``.
+        # A certificate with predecessors follows no edge backward. Only multi-source strategies
+        # have the attribute ``reverses``.
         reverses = getattr(plan.strategy, "reverses", False)
         needs_reverse = certified and not kind.has_predecessors and not reverses
 

@@ -74,7 +74,11 @@ def _server_of_workers():
         yield
         return
     multiprocessing.forkserver.set_forkserver_preload(
-        ["distributed", "kepler_traverse.pipelines.worker.plugin"]
+        [
+            "distributed",
+            "kepler_traverse.pipelines.worker.plugin",
+            "tests.support.warm_template",
+        ]
     )
     with pytest.MonkeyPatch.context() as patch:
         for name, value in PINNED.items():

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import sys
 
 import pandas as pd
 import pyarrow as pa
@@ -14,7 +13,7 @@ from kepler_traverse.assignment import VehicleClass, assign
 from pipelines import assignment, verify
 from pipelines.run.assignment_tables import LinkFile, read_closed
 from tests.assignment import networks
-from tests.support.processes import ran
+from tests.support.forks import ran_forked
 
 EXIT_USAGE = 2
 
@@ -81,7 +80,7 @@ def test_killed_run_is_resumed_with_equal_bytes(files, method):
         "assignment._report = kill\n"
         f"assignment.main({words(files, *chosen)!r})\n"
     )
-    killed = ran([sys.executable, "-c", program])
+    killed = ran_forked(program)
     assert killed.returncode == -signal.SIGKILL
     out = files / "out"
     assert (out / "_state.npz").exists()
@@ -319,5 +318,5 @@ def test_run_and_batch_sources_have_the_result(files):
     for program in (["pipelines"], ["pipelines.batch_sources"]):
         run = ["run"] if program == ["pipelines"] else []
         given = [*run, *words(files, "--result", "assignment", "--gap", "1e-3", out=program[0])]
-        ran([sys.executable, "-m", *program, *given])
+        ran_forked(f"-m {program[0]}", *given)
         assert (files / program[0] / "_SUCCESS").exists()

@@ -6,7 +6,6 @@ import contextlib
 import json
 import shutil
 import signal
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +20,9 @@ from kepler_traverse.cpu import threads
 from kepler_traverse.errors import InputError
 from kepler_traverse.pipelines import run_job
 from pipelines import serve
+from tests.support.forks import forked
 from tests.support.graphs import build, lattice, weights_for
-from tests.support.processes import finish, ran, started
+from tests.support.processes import finish, ran
 
 flight = pytest.importorskip("pyarrow.flight")
 ROWS = [*lattice(9, 9), (100, 101)]
@@ -208,7 +208,7 @@ raise SystemExit(signals.run_heeding(serve.main))
 def test_an_open_call_does_not_keep_the_service_from_ending(town, seconds, is_second):
     words = [f"{town[1]}/out", "--inward", f"{town[1]}/in", "--port", "0"]
     program = STOPPED.format(seconds=seconds, hurry=0.4 if is_second else 0.1)
-    with started([sys.executable, "-c", program, *words]) as child:
+    with forked(program, *words) as child:
         port = child.stderr.readline().partition("127.0.0.1:")[2].partition(",")[0]
         with flight.connect(f"grpc://127.0.0.1:{port}") as client:
             batch = pairs_of([0], [0])

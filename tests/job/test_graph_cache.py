@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,8 @@ from kepler_traverse.runtime.regular_files import sealed
 from kepler_traverse.runtime.scratch import Scratch
 from pipelines import batch_sources
 from pipelines.verify import main as verify_output
+from tests.support.forks import ran_forked
 from tests.support.jobs import manifest_of, write_edges
-from tests.support.processes import ran
 
 
 @pytest.fixture
@@ -374,7 +373,7 @@ def test_nothing_is_left_of_a_graph_whose_building_is_killed(many_edges, tmp_pat
         tmp_path / "out",
         *more,
     ]
-    assert ran([sys.executable, "-c", _KILLED, *words]).returncode == -signal.SIGKILL
+    assert ran_forked(_KILLED, *words).returncode == -signal.SIGKILL
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
     assert not (tmp_path / "out").exists()
     assert computed(many_edges, cache, tmp_path / "out")["graph"]["reused"] is False

@@ -32,8 +32,9 @@ from pipelines.scheduling.scheduler import Window
 from pipelines.worker.phase_timer import PhaseTimer
 from scripts.bench import startup_job
 from scripts.measure.work import Inputs
+from tests.support.forks import forked, ran_forked
 from tests.support.jobs import Observer, manifest_of, parts_of, write_edges
-from tests.support.processes import PATIENCE, finish, ran, session_of, started, wait_until
+from tests.support.processes import PATIENCE, finish, session_of, started, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -51,14 +52,19 @@ def flags(edges, *words, size="3"):
     return [str(word) for word in [edges, *same, *words]]
 
 
-def start(argv, folder, before=""):
+def start(argv, folder, before="", by=forked):
     """Start the program, after some code has been run in its process."""
     code = f"import sys\n{before}\nfrom pipelines import batch_sources\nsys.exit(batch_sources.program())"
-    return started([sys.executable, "-c", code, *argv, "--output", folder])
+    return by(code, *argv, "--output", folder)
 
 
-def finished(argv, folder, before=""):
-    with start(argv, folder, before) as job:
+def in_new_python(code, *words):
+    """Start a program that has not imported anything."""
+    return started([sys.executable, "-c", code, *words])
+
+
+def finished(argv, folder, before="", by=in_new_python):
+    with start(argv, folder, before, by) as job:
         return finish(job)
 
 
@@ -257,7 +263,8 @@ def test_a_killed_run_in_process_frees_its_folder_and_resumes_to_the_same_digest
         # the process that computes does not outlive the one that watches it
         wait_until(lambda: not session_of(job))
     assert manifest_of(folder)["status"] == "running"
-    code, out, err = finished(flags(edges, size="1"), folder, "sys.argv.append('--resume')")
+    resumes = "sys.argv.append('--resume')"
+    code, out, err = finished(flags(edges, size="1"), folder, resumes, by=forked)
     assert code == 0, err
     summary = json.loads(out)
     assert summary["kept"] > 0
@@ -314,7 +321,7 @@ sys.exit(supervisor.run(main, ["a"]))
     ],
 )  # fmt: skip
 def test_supervisor_passes_exit_codes_on_and_resumes_once(body, code, lines):
-    done = ran([sys.executable, "-c", SUPERVISED.format(body=body)])
+    done = ran_forked(SUPERVISED.format(body=body))
     assert (done.returncode, done.stdout.splitlines()) == (code, lines), done.stderr
 
 
@@ -335,7 +342,7 @@ def test_supervisor_ends_a_child_that_hears_no_interrupt():
     print("deaf", flush=True)
     time.sleep(1000)
 """
-    with started([sys.executable, "-c", FORWARDS + SUPERVISED.format(body=body)]) as job:
+    with forked(FORWARDS + SUPERVISED.format(body=body)) as job:
         assert [job.stdout.readline(), job.stdout.readline()] == ["['a'] False\n", "deaf\n"]
         for _ in range(2):
             job.send_signal(signal.SIGINT)

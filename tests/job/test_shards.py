@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 import threading
 
 import numpy as np
@@ -23,8 +22,9 @@ from pipelines.output.store import Store
 from pipelines.run import finishing
 from pipelines.verify import prove_output
 from pipelines.worker.traversal_worker import TraversalWorker
+from tests.support.forks import forked
 from tests.support.jobs import manifest_of
-from tests.support.processes import at_once, session_of, started, wait_until
+from tests.support.processes import at_once, session_of, wait_until
 from tests.support.processes import finish as ended
 
 ENTRIES = {"parts": [], "failed": [], "retried": []}
@@ -569,7 +569,7 @@ def test_a_shard_that_is_killed_is_run_again(folder, alone, tmp_path, capsys, ho
     words = argv(folder, out, "--notice", "0.5", "--shard", "0/2", size="1")
     words.append(words.pop(words.index(str(out))))  # behind its flag, which is the last but one
     words.insert(-1, words.pop(words.index("--output")))
-    with started([sys.executable, "-c", HANGS, *words]) as job:
+    with forked(HANGS, *words) as job:
         wait_until(out.with_suffix(".hangs").exists, job)
         if how == "SIGTERM":  # as from a batch system: to every process
             os.killpg(job.pid, signal.SIGTERM)

@@ -50,9 +50,7 @@ def started(command: list[Any], **options: Any) -> Iterator[subprocess.Popen]:
     try:
         yield child
     finally:
-        for process in session_of(child):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
+        kill_session(child)
         child.wait()
         for pipe in filter(None, (child.stdin, child.stdout, child.stderr)):
             pipe.close()
@@ -93,6 +91,13 @@ def session_of(child: subprocess.Popen) -> list[psutil.Process]:
             ):
                 found.append(process)
     return found
+
+
+def kill_session(child: Any) -> None:
+    """End all processes of the session of a child."""
+    for process in session_of(child):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:

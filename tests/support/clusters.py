@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from distributed import LocalCluster
 
 from pipelines.scheduling.cluster import pinned_settings
+from tests.support.forks import forked
 from tests.support.processes import SILENT, started, wait_until
 
 
@@ -39,22 +40,16 @@ def two_workers():
 def dask_program(kind, folder, *words, before=(), **options):
     """A scheduler that has written its address to scheduler.json in the folder, or a worker with one thread and no nanny.
 
-    ``before`` are words of a program that starts it.
+    ``before`` are words of a program that starts it; without them it is forked.
     """
     file = folder / "scheduler.json"
     own = {"scheduler": ["--port", 0], "worker": ["--nthreads", 1, "--no-nanny"]}[kind]
     module = f"distributed.cli.dask_{kind}"
-    command = [
-        *before,
-        sys.executable,
-        "-m",
-        module,
-        "--no-dashboard",
-        "--scheduler-file",
-        file,
-        *own,
-        *words,
-    ]
-    with started(command, **SILENT, **options) as process:
+    given = ["--no-dashboard", "--scheduler-file", file, *own, *words]
+    if before:
+        running = started([*before, sys.executable, "-m", module, *given], **SILENT, **options)
+    else:
+        running = forked(f"-m {module}", *given, is_silent=True, **options)
+    with running as process:
         wait_until(lambda: file.exists() and file.read_text().endswith("}"), process)
         yield process

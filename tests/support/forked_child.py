@@ -7,15 +7,17 @@ import sys
 import tempfile
 
 
-def run(program, words, folder, environ, ends):
+def run(program, words, folder, environ, ends, is_silent):
     """Run a program, which is code or ``-m`` and a module, as a Python of its own would.
 
-    ``ends``: of the pipes for what it writes, those that it writes to.
+    ``ends``: of the pipes for what it writes, those that it writes to; with ``is_silent`` it writes nothing.
     """
     os.setsid()
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     for number, end in enumerate(ends, 1):
-        os.dup2(end.fileno(), number)
+        os.dup2(nowhere if is_silent else end.fileno(), number)
         end.close()
+    os.close(nowhere)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(folder)
     os.environ.clear()

@@ -22,12 +22,14 @@ from tests.support.processes import PATIENCE, ROOT, at_once, finish, kill_sessio
 class Child:
     """A forked child, with what tests use of ``subprocess.Popen``."""
 
-    def __init__(self, program: str, words: list[Any], folder: Path, environ: dict[str, str]):
+    def __init__(
+        self, program: str, words: list[Any], folder: Path, environ: dict[str, str], is_silent: bool
+    ):
         context = multiprocessing.get_context("forkserver")
         pipes = [context.Pipe(duplex=False) for _ in range(2)]
         given = (program, [str(word) for word in words], str(folder), environ)
         ends = [write for _, write in pipes]
-        self._process = context.Process(target=forked_child.run, args=(*given, ends))
+        self._process = context.Process(target=forked_child.run, args=(*given, ends, is_silent))
         self._process.start()
         self.stdout, self.stderr = (_opened(read) for read, _ in pipes)
         for end in ends:
@@ -72,10 +74,18 @@ def _opened(connection: Any) -> Any:
 
 @contextlib.contextmanager
 def forked(
-    program: str, *words: Any, cwd: Path = ROOT, env: dict[str, str] | None = None
+    program: str,
+    *words: Any,
+    cwd: Path = ROOT,
+    env: dict[str, str] | None = None,
+    is_silent: bool = False,
 ) -> Iterator[Child]:
-    """Start a program, which is code or ``-m`` and a module, in a session of its own; at the end kill the session."""
-    child = Child(program, list(words), cwd, dict(os.environ if env is None else env))
+    """Start a program, which is code or ``-m`` and a module, in a session of its own; at the end kill the session.
+
+    With ``is_silent`` what it writes is thrown away.
+    """
+    environ = dict(os.environ if env is None else env)
+    child = Child(program, list(words), cwd, environ, is_silent)
     try:
         yield child
     finally:

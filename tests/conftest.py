@@ -51,6 +51,9 @@ hypothesis.settings.register_profile("many", max_examples=60, **_ANY_PACE)
 # Children are in sessions of their own, and end with their tests: so the tests must end in order, also by `timeout`.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 
+# No power fails while the tests run, so nothing need be on the disk; what is synced must still be open.
+os.fsync = lambda file: os.fstat(file) and None
+
 # Workers of clusters that begin in this process are forked from one that has imported what they need, which takes most of
 # their time. A job in a process of its own has its workers as a user has them: each imports for itself.
 # in CPython 3.11 it can stop its process forever

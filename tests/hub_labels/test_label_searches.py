@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -32,6 +34,26 @@ from tests.support.graphs import build, lattice, weighted_rows, weights_for
 GRID = lattice(40, 40)
 
 
+def grid(directed, seed, below):
+    """A new graph of the grid; weights are remainders below a number, if one is given."""
+    weights = np.array(weights_for(GRID, seed))
+    return build(GRID, weights % below if below else weights, directed)
+
+
+@cache
+def plain_grid(directed, seed=3, below=None):
+    """The grid, which gets no labels."""
+    return grid(directed, seed, below)
+
+
+@cache
+def labelled_grid(directed, metric="weights", seed=3, below=None):
+    """A graph equal to ``plain_grid`` with labels of its own, which no test changes."""
+    graph = grid(directed, seed, below)
+    graph.labels(metric)
+    return graph
+
+
 @pytest.fixture
 def answers(monkeypatch):
     """The numbers of pairs that labels have answered, call by call."""
@@ -55,14 +77,14 @@ def random_pairs(graph, n_pairs, seed=0):
 @pytest.mark.parametrize("search", [sssp_pairs, bfs_pairs])
 @pytest.mark.parametrize("limit", [None, 60])
 def test_pairs_are_answered_by_labels(directed, search, limit, answers):
-    graph = build(GRID, weights_for(GRID, 3), directed)
+    graph = plain_grid(directed)
     metric = "hops" if search is bfs_pairs else "weights"
     name = "max_depth" if search is bfs_pairs else "cutoff"
     pairs = random_pairs(graph, 500)
     expected = search(graph, *pairs, **{name: limit})
-    graph.labels(metric)
     assert not answers
-    found = search(graph, *pairs, strategy="hierarchy_sweep", **{name: limit})
+    labelled = labelled_grid(directed, metric)
+    found = search(labelled, *pairs, strategy="hierarchy_sweep", **{name: limit})
     assert sum(answers) == 500
     pd.testing.assert_frame_equal(found, expected)
 
@@ -74,25 +96,25 @@ def test_pairs_are_answered_by_labels(directed, search, limit, answers):
 def test_few_targets_of_all_sources_are_answered_by_labels(
     directed, search, limit, n_sources, answers
 ):
-    graph = build(GRID, weights_for(GRID, 3), directed)
+    graph = plain_grid(directed)
     metric = "hops" if search is bfs_many else "weights"
     name = "max_depth" if search is bfs_many else "cutoff"
     sources = graph.ids_at(np.arange(0, graph.n_vertices, 37)[:n_sources])
     targets = graph.ids_at(np.arange(7) * 200)
     asked = {"result": "targets", "targets": targets, name: limit}
     expected = search(graph, sources, **asked)
-    graph.labels(metric)
     assert not answers
-    found = search(graph, sources, strategy="hierarchy_sweep", **asked)
+    labelled = labelled_grid(directed, metric)
+    found = search(labelled, sources, strategy="hierarchy_sweep", **asked)
     assert sum(answers) == 7 * n_sources
     pd.testing.assert_frame_equal(found, expected)
     if n_sources == 1:
-        pd.testing.assert_frame_equal(search(graph, sources, **asked), expected)
+        pd.testing.assert_frame_equal(search(labelled, sources, **asked), expected)
         assert len(answers) == 2  # without naming the strategy
 
 
 def test_many_targets_of_all_sources_are_swept(answers):
-    graph = build(GRID, weights_for(GRID, 3), directed=False)
+    graph = labelled_grid(directed=False)
     hubs = graph.labels().hubs_per_vertex
     many = int(20_000 / hubs) + 1
     assert many < graph.n_vertices
@@ -128,8 +150,7 @@ def test_float_weights_are_answered_in_their_type(weight_type, answers):
 
 
 def test_groups_are_larger_and_results_the_same(monkeypatch, answers):
-    graph = build(GRID, weights_for(GRID, 5), directed=False)
-    graph.labels()
+    graph = labelled_grid(directed=False)
     pairs = random_pairs(graph, 3000)
     whole = sssp_pairs(graph, *pairs, strategy="hierarchy_sweep")
     assert len(answers) == 1
@@ -177,20 +198,20 @@ def test_paths_of_any_graph_are_as_without_labels(drawn, directed):
 @pytest.mark.parametrize("n_pairs", [1, 50])
 @pytest.mark.usefixtures("no_hierarchy")
 def test_paths_to_few_targets_are_found_by_labels(directed, algorithm, n_pairs):
-    graph = build(GRID, [w % 4 for w in weights_for(GRID, 6)], directed)
+    graph = plain_grid(directed, seed=6, below=4)
     pairs = tuple(random_pairs(graph, n_pairs))
     expected = paths(graph, pairs, algorithm=algorithm)
-    graph.labels("hops" if algorithm == "bfs" else "weights")
+    metric = "hops" if algorithm == "bfs" else "weights"
+    labelled = labelled_grid(directed, metric, seed=6, below=4)
     named = {"algorithm": algorithm, "strategy": "hierarchy_sweep"}
-    assert paths(graph, pairs, **named).equals(expected)
+    assert paths(labelled, pairs, **named).equals(expected)
     if n_pairs == 1:
-        assert paths(graph, pairs, algorithm=algorithm).equals(expected)
+        assert paths(labelled, pairs, algorithm=algorithm).equals(expected)
 
 
 @pytest.mark.usefixtures("no_hierarchy")
 def test_paths_to_many_targets_per_source_are_looked_up_in_the_hierarchy():
-    graph = build(GRID, weights_for(GRID, 6), directed=False)
-    graph.labels()
+    graph = labelled_grid(directed=False)
     ids = graph.ids_at(np.arange(11))
     found = paths(graph, (np.repeat(ids[:1], 10), ids[1:]), strategy="hierarchy_sweep")
     assert found["pair"].nunique() == 10

@@ -353,8 +353,8 @@ def test_options_without_effect_are_refused(more, message, edges, tmp_path, caps
 
 
 def test_long_labels_are_refused_before_anything_is_written(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(estimate, "MAX_HUBS", 20)
-    rows = np.array(rmat(15, 16, seed=5))
+    monkeypatch.setattr(estimate, "MAX_HUBS", 10)
+    rows = np.array(rmat(12, 16, seed=5))
     path = write_edges(tmp_path / "edges.parquet", rows[:, 0], rows[:, 1])
     words = [path, "--result", "labels", "--output", tmp_path / "out"]
     assert "no labels: they would have about" in refused(capsys, *words)

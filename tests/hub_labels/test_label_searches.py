@@ -161,7 +161,7 @@ def test_groups_are_larger_and_results_the_same(monkeypatch, answers):
 
 
 def test_the_plan_says_that_labels_answer():
-    rows = lattice(150, 150)
+    rows = lattice(90, 90)
     graph = build(rows, weights_for(rows, 5), directed=False)
     graph.hierarchy()
     asked = {"n_sources": 100, "result": "pairs"}

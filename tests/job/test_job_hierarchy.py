@@ -32,7 +32,7 @@ def weighted(path, rows):
 
 @pytest.fixture(scope="module")
 def edges(tmp_path_factory):
-    return weighted(tmp_path_factory.mktemp("edges") / "edges.parquet", lattice(60, 60))
+    return weighted(tmp_path_factory.mktemp("edges") / "edges.parquet", lattice(90, 90))
 
 
 def words(edges, output, *more):
@@ -111,9 +111,9 @@ def test_hops_are_those_without_a_hierarchy(edges, tmp_path, result, capsys):
     tiers.pairs(["pairs", "paths"], ["bfs", "sssp"], ["all", "none"]),
 )
 def test_pairs_and_paths_are_those_without_a_hierarchy(edges, tmp_path, result, algorithm, certify):
-    origins, destinations = np.random.default_rng(5).integers(0, 3600, (2, 30))
+    origins, destinations = np.random.default_rng(5).integers(0, 8100, (2, 30))
     trips = tmp_path / "trips.parquet"
-    pq.write_table(pa.table({"origin": origins // 400 * 400, "destination": destinations}), trips)
+    pq.write_table(pa.table({"origin": origins // 900 * 900, "destination": destinations}), trips)
     more = [
         "--pairs",
         trips,

@@ -2,6 +2,7 @@
 Python.
 """
 
+import itertools
 from itertools import pairwise
 
 import numpy as np
@@ -36,6 +37,7 @@ from kepler_traverse.search.results import Traversal
 from pipelines import run_job, verify
 from pipelines.batch_sources import main
 from pipelines.verification.part_checks import move_to_path_ends
+from tests.support import tiers
 from tests.support.jobs import manifest_of
 from tests.support.oracle import canonical_search, walk_back
 
@@ -489,6 +491,7 @@ def random_negative(seed):
 @pytest.mark.parametrize("weights", ["int64", "float64", "beyond 2^53"])
 def test_a_negative_cycle_through_a_closed_vertex_is_an_error_from_that_vertex_alone(weights):
     refused = 0
+    turns = itertools.count()
     for seed in range(20):
         rows, edges, closed = random_negative(seed)
         factor = 2**52 if weights == "beyond 2^53" else 1
@@ -498,9 +501,12 @@ def test_a_negative_cycle_through_a_closed_vertex_is_an_error_from_that_vertex_a
         for source in sorted(set(graph.ids.tolist())):
             distance = shortest(edges, closed, source)
             refused += distance is None and source in closed
-            for asked in ASKED:
+            # An error, which few sources have, is one for every kind and strategy.
+            every = 1 if tiers.ALL or distance is None else 4
+            turn = next(turns)
+            for asked in list(ASKED)[turn % every :: every]:
                 assert (answer_of(graph, [source], asked) is None) == (distance is None), asked
-            for strategy in STRATEGIES:
+            for strategy in STRATEGIES[turn % every :: every]:
                 try:
                     found = answer_of(graph, [source], "distances", strategy)
                 except StrategyError:

@@ -18,6 +18,7 @@ from kepler_traverse.kinds.conservation import require_listed
 from kepler_traverse.kinds.loads import CELLS
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.sssp.registry import MULTI_SOURCE
+from tests.support import tiers
 
 LOST = "kepler_traverse.lost"
 
@@ -74,7 +75,7 @@ def as_loads(frame):
 
 
 @given(networks(), st.sampled_from(["bfs", "sssp"]), st.sampled_from(CELLS), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=tiers.examples(320), deadline=None)
 def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm, of, data):
     """Of all pairs, and of those whose paths use one of some edges, which are named by their rows or by their ends."""
     search = bfs_pairs if algorithm == "bfs" else sssp_pairs
@@ -99,7 +100,7 @@ def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm, of, d
 
 
 @given(networks(), st.integers(0, 6), st.booleans())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=tiers.examples(80), deadline=None)
 def test_flows_of_sources_and_targets_are_those_of_their_pairs(network, limit, goes_through):
     _, graph, origins, destinations, volumes = network
     sources, targets = np.unique(origins), np.unique(destinations)
@@ -366,7 +367,7 @@ def test_the_certificate_finds_each_pair_that_is_selected_wrongly_or_missed(of, 
         return add_up(*args[:4], named, *args[5:])
 
     monkeypatch.setattr(flows_module, "carry", with_others)
-    for row in list(uses)[::13]:
+    for row in tiers.few(list(uses)[::13], 2):
         for other in uses:
             if uses[other] == uses[row]:
                 sssp_pairs(graph, origins, destinations, through=[row], **search)

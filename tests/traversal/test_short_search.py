@@ -339,9 +339,9 @@ class Counted(np.ndarray):
 
 @pytest.fixture(scope="module")
 def circles():
-    """Graphs of 10^4 and of 10^6 vertices, in circles of 50, so that the searches of samples end, too."""
+    """Graphs of 10^4 and of 10^5 vertices, in circles of 50, so that the searches of samples end, too."""
     graphs = []
-    for n in (10**4, 10**6):
+    for n in (10**4, 10**5):
         tails = np.arange(n)
         heads = tails + np.where(tails % 50 == 49, -49, 1)
         graphs.append(graph_from_edges(tails, heads, np.ones(n, np.int64), edge_ids=True))

@@ -24,6 +24,7 @@ from kepler_traverse.kinds import betweenness
 from kepler_traverse.kinds.path_counts import PathCounts, require_path_counts
 from kepler_traverse.kinds.records import Asked
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS, BetweennessOptions
+from tests.support import tiers
 from tests.support.graphs import lattice, rmat
 
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
@@ -92,7 +93,7 @@ def assert_equal(frame, expected):
     np.testing.assert_allclose([found[cell] for cell in known], list(known.values()), **CLOSE)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=tiers.examples(160), deadline=None)
 @given(networks(), st.booleans(), st.booleans(), st.data())
 def test_values_are_those_of_networkx(network, normalized, endpoints, data):
     graph, there, weight = network
@@ -180,7 +181,9 @@ def test_counts_beyond_doubles_are_those_of_fractions():
 
 def test_counts_beyond_the_largest_float_have_exponents():
     """On a lattice of 600 x 600 a corner has 2**1194 paths to the other; the plane is symmetric, and its lines carry all."""
-    src, dst = map(np.array, zip(*lattice(600, 600), strict=True))
+    at = np.arange(600 * 600).reshape(600, 600)
+    src = np.concatenate([at[:, :-1].ravel(), at[:-1].ravel()])
+    dst = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
     graph = graph_from_edges(src, dst, directed=False)
     frame = bfs_many(graph, [0], result="betweenness", normalized=False)
     found = 2 * frame["betweenness"].to_numpy().reshape(600, 600)

@@ -74,9 +74,10 @@ def as_loads(frame):
     return dict(zip(keys[0] if len(keys) == 1 else zip(*keys, strict=True), volume, strict=True))
 
 
+@pytest.mark.parametrize("chosen", ["all", "rows", "ends"])
 @given(networks(), st.sampled_from(["bfs", "sssp"]), st.sampled_from(CELLS), st.data())
-@settings(max_examples=tiers.examples(320), deadline=None)
-def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm, of, data):
+@settings(max_examples=tiers.examples(200), deadline=None)
+def test_flows_of_pairs_are_those_of_a_loop_over_paths(chosen, network, algorithm, of, data):
     """Of all pairs, and of those whose paths use one of some edges, which are named by their rows or by their ends."""
     search = bfs_pairs if algorithm == "bfs" else sssp_pairs
     edges, graph, origins, destinations, volumes = network
@@ -89,7 +90,7 @@ def test_flows_of_pairs_are_those_of_a_loop_over_paths(network, algorithm, of, d
         "rows": (rows, lambda steps: any(row in rows for _, _, row in steps)),
         "ends": (ends, lambda steps: any((u, v) in named for u, v, _ in steps)),
     }
-    through, counts = choices[data.draw(st.sampled_from(list(choices)))]
+    through, counts = choices[chosen]
     loads, lost = expected(*network[1:], algorithm, counts)
     found = search(
         graph, origins, destinations, result="flows", volumes=volumes, of=of, through=through

@@ -48,37 +48,54 @@ def grid(side=6, seed=1, n_zones=8, volume=60.0):
     return links, trips
 
 
+def bpr_of(links):
+    """Return a function of the flows: the costs of the Bureau of Public Roads by NumPy's own power."""
+    names = ("free_flow_time", "b", "capacity", "power")
+    time, b, capacity, power = (links[name].to_numpy() for name in names)
+
+    def cost_of(flow):
+        return time * (1 + b * (np.asarray(flow) / capacity) ** power)
+
+    return cost_of
+
+
 def bpr(links, flow):
-    """Return the costs of the Bureau of Public Roads by NumPy's own power."""
-    ratio = flow / links.capacity.to_numpy()
-    return links.free_flow_time.to_numpy() * (
-        1 + links.b.to_numpy() * ratio ** links.power.to_numpy()
-    )
+    """Return the costs of the Bureau of Public Roads at these flows."""
+    return bpr_of(links)(flow)
+
+
+def cheapest(links, cost):
+    """Return the ids of the vertices, the places of the ends of all links in them, and the cheapest link of each pair."""
+    ids, at = np.unique(links[["src", "dst"]].to_numpy(), return_inverse=True)
+    at = at.reshape(-1, 2)
+    order = np.lexsort((cost, at[:, 1], at[:, 0]))
+    is_first = np.append(True, (np.diff(at[order], axis=0) != 0).any(axis=1))
+    return ids, at, order[is_first]
 
 
 def distances(links, cost):
     """Return the ids of the vertices, and all distances by SciPy."""
-    ids = np.unique(links[["src", "dst"]])
-    table = pd.DataFrame({"src": links.src, "dst": links.dst, "cost": cost})
-    least = table.groupby(["src", "dst"]).cost.min().reset_index()
-    at = (np.searchsorted(ids, least.src), np.searchsorted(ids, least.dst))
-    matrix = csr_matrix((least.cost.to_numpy(), at), (ids.size, ids.size))
+    cost = np.asarray(cost)
+    ids, at, best = cheapest(links, cost)
+    matrix = csr_matrix((cost[best], tuple(at[best].T)), (ids.size, ids.size))
     return ids, *dijkstra(matrix, return_predecessors=True)
 
 
 def all_or_nothing(links, trips, cost):
     """Return the flows of all trips on shortest paths, and what they cost."""
     ids, distance, before = distances(links, cost)
-    table = pd.DataFrame({"src": links.src, "dst": links.dst, "cost": cost})
-    cheapest = table.groupby(["src", "dst"]).cost.idxmin()
+    _, at, best = cheapest(links, cost)
+    link = np.zeros((ids.size, ids.size), int)
+    link[tuple(at[best].T)] = best
     flow = np.zeros(len(links))
     total = 0.0
-    for origin, destination, volume in trips[["origin", "destination", "volume"]].to_numpy():
-        s, t = np.searchsorted(ids, (origin, destination))
+    rows = trips[["origin", "destination", "volume"]].to_numpy()
+    ends = np.searchsorted(ids, rows[:, :2])
+    for (s, t), volume in zip(ends.tolist(), rows[:, 2], strict=True):
         total += volume * distance[s, t]
         while t != s:
             p = before[s, t]
-            flow[cheapest[ids[p], ids[t]]] += volume
+            flow[link[p, t]] += volume
             t = p
     return flow, total
 

@@ -13,7 +13,14 @@ import pyarrow as pa
 import pytest
 from matplotlib import pyplot
 
-from kepler_traverse import InputError, UnknownVertexError, graph_from_edges, paths, sssp_many
+from kepler_traverse import (
+    InputError,
+    UnknownVertexError,
+    datasets,
+    graph_from_edges,
+    paths,
+    sssp_many,
+)
 from kepler_traverse.datasets import town
 from kepler_traverse.maps import explore, plot
 from scripts.docs import pictures
@@ -202,6 +209,8 @@ def test_edges_are_as_wide_as_their_loads_and_the_largest_is_on_top():
         [at[src], at[dst]] for src, dst in edges
     ]
     np.testing.assert_allclose(lines.get_linewidths(), [2.8, 3.3, 5.3])
+    shades = matplotlib.colormaps["viridis"]([0.0, 0.2, 1.0])
+    np.testing.assert_allclose(lines.get_colors(), shades)
     with pytest.raises(InputError, match="a row per edge; draw it by"):
         explore(flows, PLACES)
 
@@ -252,17 +261,30 @@ def test_a_missing_library_is_named(monkeypatch):
         plot(frame, PLACES)
 
 
-# Of each kind of map one. The others are drawn with --all: what they ask is tested with each kind of result.
-FEW = ["isochrones.png", "nearest.png", "flows.png"]
+# Of vertices and of groups one. Loads of the whole town take seconds, so that their pictures are compared with --all, as are
+# the others: what they ask is tested with each kind of result.
+FEW = ["isochrones.png", "nearest.png"]
 DRAWN = pictures.PICTURES if tiers.ALL else FEW
 
 
 def test_pictures_are_current_and_a_stale_one_is_found(tmp_path, capsys):
     shutil.copytree(pictures.FOLDER, tmp_path / "pictures")
-    shutil.copy(tmp_path / "pictures/nearest.png", tmp_path / "pictures/flows.png")
+    shutil.copy(tmp_path / "pictures/isochrones.png", tmp_path / "pictures/nearest.png")
     assert pictures.main(["--check", "--folder", str(tmp_path / "pictures"), "--only", *DRAWN]) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert "flows.png: stale" in line
+    assert line.startswith("nearest.png: stale")
+
+
+def test_the_examples_of_loads_draw_a_part_of_the_town(here, tmp_path, monkeypatch):
+    inner = here.junctions["vertex"][(here.junctions[["x", "y"]].abs() < 0.008).all(axis=1)]
+    roads = here.roads[here.roads[["src", "dst"]].isin(inner.tolist()).all(axis=1)]
+    junctions = here.junctions[here.junctions["vertex"].isin(roads["src"])]
+    assert 100 < len(junctions) < 1000
+    part = here._replace(junctions=junctions, roads=roads[roads["dst"].isin(roads["src"])])
+    monkeypatch.setattr(datasets, "town", lambda: part)
+    loads = ["betweenness.png", "flows.png", "select-link.png"]
+    pictures.draw(loads, tmp_path)
+    assert len({(tmp_path / name).read_bytes() for name in loads}) == 3
 
 
 def test_the_routes_of_the_page_have_the_colours_of_their_legend():

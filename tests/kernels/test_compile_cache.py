@@ -14,7 +14,7 @@ import pytest
 from numba.core import caching
 
 from kepler_traverse.cpu import numba_cache
-from tests.support.processes import ran
+from tests.support.processes import ran, ran_after
 
 ROOT = Path(__file__).parents[2]
 # Root may write anywhere, unless that right is dropped.
@@ -182,7 +182,7 @@ def test_processes_that_compile_at_the_same_time_do_not_take_each_others_code(tm
 OWN_TYPES = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import kepler_traverse.cpu
+open(sys.argv[1] + "/own.py", "w").write(sys.argv[2])
 import own
 print(own.first(own.{name}(3, 4)))
 """
@@ -200,10 +200,12 @@ def first(pair):
 
 def test_an_index_that_names_a_class_that_is_gone_is_made_anew(tmp_path):
     # of other lengths, as Python compiles no file anew that has the same time and length
-    for name, field, result in (("Old", "a", "3"), ("Newer", "b", "4")):
-        (tmp_path / "own.py").write_text(OWN.format(name=name, field=field))
-        done = ran([sys.executable, "-c", OWN_TYPES.format(name=name), str(tmp_path)])
-        assert done.stdout == f"{result}\n", done.stderr
+    scripts = [
+        (OWN_TYPES.format(name=name), [tmp_path, OWN.format(name=name, field=field)], {})
+        for name, field in (("Old", "a"), ("Newer", "b"))
+    ]
+    old, newer = ran_after("import kepler_traverse.cpu", tmp_path, *scripts)
+    assert (old.stdout, newer.stdout) == ("3\n", "4\n"), old.stderr + newer.stderr
 
 
 def test_each_folder_with_compiled_code_is_listed():

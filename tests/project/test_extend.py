@@ -24,7 +24,7 @@ from kepler_traverse import (
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from kepler_traverse.plugins import VARIABLE
 from pipelines.cli.options import _unfit_option
-from tests.support.processes import ROOT, ran
+from tests.support.processes import ROOT, ran, ran_after
 
 EXAMPLES = sorted((ROOT / "examples").glob("*_plugin.py"))
 GRAPH = graph_from_edges(pd.DataFrame({"src": [1, 2], "dst": [2, 3]}))
@@ -214,20 +214,43 @@ OF_JOB = {
 }
 
 
-def commands(folder, name, *lines):
-    """The outputs of several command lines of one process, which sees a plug-in."""
-    code = (
-        "import sys, shlex, contextlib\n"
-        "from pipelines.batch_sources import main\n"
-        "from pipelines.verify import main as verify\n"
-        "for line in sys.argv[1:]:\n"
-        "    program, *words = shlex.split(line)\n"
-        "    print('code', {'run': main, 'verify': verify}[program](words), file=sys.stderr)\n"
-    )
-    environment = {**os.environ, VARIABLE: name, "PYTHONPATH": f"{folder}:{ROOT}"}
-    done = ran([sys.executable, "-c", code, *lines], env=environment, cwd=folder)
-    assert "Traceback" not in done.stderr
-    return done.stdout, re.split(r"code (\d+)\n", done.stderr)
+# The outputs of several command lines of one process, which sees a plug-in.
+COMMANDS = """
+import sys, shlex
+from pipelines.batch_sources import main
+from pipelines.verify import main as verify
+for line in sys.argv[1:]:
+    program, *words = shlex.split(line)
+    print('code', {'run': main, 'verify': verify}[program](words), file=sys.stderr)
+"""
+LINES = (
+    "run --help",
+    "run edges.csv --sources 1 --output out",
+    "run edges.csv --sources 1 --output out --result summry",
+    "run own --help",
+    "verify out edges.csv",
+)
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    """By the name of a plug-in that the job cannot use: the error that is expected, what was said, and the folder."""
+    texts = {"raises": BROKEN["raises"]}
+    field, problem = OF_JOB["has_no_flag"]
+    texts["has_no_flag"] = KIND.format(name="own", field=field), problem
+    folders = [tmp_path_factory.mktemp(name) for name in texts]
+    scripts = []
+    for (name, (text, _)), folder in zip(texts.items(), folders, strict=True):
+        (folder / f"{name}.py").write_text(text)
+        (folder / "edges.csv").write_text("src,dst\n1,2\n")
+        environment = {**os.environ, VARIABLE: name, "PYTHONPATH": f"{folder}:{ROOT}"}
+        scripts.append((COMMANDS, LINES, {"env": environment, "cwd": folder}))
+    shared = "import numba, numpy, pandas, pyarrow.dataset, pyarrow.parquet"
+    done = ran_after(shared, tmp_path_factory.mktemp("outputs"), *scripts)
+    return {
+        name: (problem, each, folder)
+        for (name, (_, problem)), each, folder in zip(texts.items(), done, folders, strict=True)
+    }
 
 
 @pytest.mark.parametrize("name", OF_JOB)
@@ -240,22 +263,10 @@ def test_a_kind_that_the_job_cannot_have_is_known_by_its_options(name):
 
 
 @pytest.mark.parametrize("name", ["raises", "has_no_flag"])
-def test_the_job_refuses_a_plugin_by_one_line(folder, name):
-    if name in OF_JOB:
-        field, problem = OF_JOB[name]
-        (folder / f"{name}.py").write_text(KIND.format(name="own", field=field))
-    else:
-        problem = BROKEN[name][1]
-    (folder / "edges.csv").write_text("src,dst\n1,2\n")
-    stdout, said = commands(
-        folder,
-        name,
-        "run --help",
-        "run edges.csv --sources 1 --output out",
-        "run edges.csv --sources 1 --output out --result summry",
-        "run own --help",
-        "verify out edges.csv",
-    )
+def test_the_job_refuses_a_plugin_by_one_line(refusals, name):
+    problem, done, folder = refusals[name]
+    assert "Traceback" not in done.stderr
+    stdout, said = done.stdout, re.split(r"code (\d+)\n", done.stderr)
     assert "usage" in stdout
     help_said, help_code, run_said, run_code, kind_said, kind_code, *_ = said
     assert (help_code, run_code, kind_code) == ("0", "2", "2")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import ROOT, ran, skip_without_repository
+from tests.support import tiers
+from tests.support.processes import ROOT, ran, ran_after, skip_without_repository
 
 # Prints the files of library and job that are loaded more than once.
 LOADED_TWICE = """
@@ -37,20 +38,6 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize(
-    "start",
-    [
-        "the short name first",
-        "the long name first",
-        pytest.param("a package below", marks=pytest.mark.exhaustive),
-    ],
-)
-def test_no_module_is_loaded_under_two_names(start):
-    code = f"{STARTS[start]}\n{RUN_WITH_BOTH_NAMES}\n{LOADED_TWICE}"
-    done = ran([sys.executable, "-c", code, ROOT])
-    assert done.stdout == "[]\n", done.stderr
-
-
 PROGRAMS = ["batch_sources", "verify", "finish", "compare", "extremes", "serve", "warm"]
 # Runs each module as Python's -m does, in one process, since importing what they share takes longest.
 HELP_OF_EACH = """
@@ -66,16 +53,55 @@ for module in sys.argv[1:]:
 """
 
 
-def test_each_program_runs_as_a_module():
-    modules = [f"pipelines.{name}" for name in PROGRAMS]
-    modules.append("kepler_traverse.pipelines.batch_sources")
-    done = ran([sys.executable, "-c", HELP_OF_EACH, *modules])
+MODULES = [f"pipelines.{name}" for name in PROGRAMS] + ["kepler_traverse.pipelines.batch_sources"]
+# What other projects import takes longest, and is none of what these tests are about.
+OF_OTHERS = "import distributed, numba, pandas, pyarrow.dataset, pyarrow.parquet"
+BESIDE = """
+import sys; sys.path[:0] = [sys.argv[1], sys.argv[2]]; import pipelines; print(pipelines.NAME)
+from kepler_traverse.pipelines import run_job
+print(run_job('edges.csv', output='out', sources=[1], device='cpu', report=False).n_rows)
+print(pipelines.NAME)
+"""
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory):
+    """What became of each program, by its name."""
+    folder = tmp_path_factory.mktemp("beside")
+    (folder / "pipelines").mkdir()
+    (folder / "pipelines" / "__init__.py").write_text("NAME = 'of another project'\n")
+    (folder / "edges.csv").write_text("src,dst\n1,2\n")
+    scripts = {
+        start: (f"{code}\n{RUN_WITH_BOTH_NAMES}\n{LOADED_TWICE}", [ROOT], {})
+        for start, code in STARTS.items()
+        if tiers.ALL or start != "a package below"
+    }
+    scripts["help"] = (HELP_OF_EACH, MODULES, {})
+    scripts["beside"] = (BESIDE, [folder, ROOT], {"cwd": folder})
+    done = ran_after(OF_OTHERS, tmp_path_factory.mktemp("outputs"), *scripts.values())
+    return dict(zip(scripts, done, strict=True))
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "the short name first",
+        "the long name first",
+        pytest.param("a package below", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_no_module_is_loaded_under_two_names(ends, start):
+    assert ends[start].stdout == "[]\n", ends[start].stderr
+
+
+def test_each_program_runs_as_a_module(ends):
+    done = ends["help"]
     assert (done.returncode, done.stderr) == (0, "")
-    for module in modules:
-        said, ended, rest = done.stdout.partition(f"{module} has ended with 0\n")
+    rest = done.stdout
+    for module in MODULES:
+        said, ended, rest = rest.partition(f"{module} has ended with 0\n")
         assert ended, said
         assert "python -m pipelines.{}".format(module.rpartition(".")[2]) in said
-        done.stdout = rest
 
 
 @pytest.mark.parametrize(
@@ -98,18 +124,9 @@ def test_a_module_that_is_not_there_is_named_as_it_was_typed():
     assert done.stderr.endswith("No module named pipelines.no_such_program\n")
 
 
-def test_the_job_runs_beside_another_package_of_the_short_name(tmp_path):
-    (tmp_path / "pipelines").mkdir()
-    (tmp_path / "pipelines" / "__init__.py").write_text("NAME = 'of another project'\n")
-    (tmp_path / "edges.csv").write_text("src,dst\n1,2\n")
-    code = (
-        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[2]]; import pipelines; print(pipelines.NAME)\n"
-        "from kepler_traverse.pipelines import run_job\n"
-        "print(run_job('edges.csv', output='out', sources=[1], device='cpu', report=False).n_rows)\n"
-        "print(pipelines.NAME)"
-    )
-    done = ran([sys.executable, "-c", code, tmp_path, ROOT], cwd=tmp_path)
-    assert done.stdout.split("\n")[:3] == ["of another project", "2", "of another project"]
+def test_the_job_runs_beside_another_package_of_the_short_name(ends):
+    expected = ["of another project", "2", "of another project"]
+    assert ends["beside"].stdout.split("\n")[:3] == expected, ends["beside"].stderr
 
 
 def test_a_wheel_has_each_file_of_library_and_job(monkeypatch):

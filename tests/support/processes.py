@@ -1,10 +1,12 @@
 """Child processes of tests: they start with default signals, and end with the test, also if it fails."""
 
 import contextlib
+import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -66,6 +68,67 @@ def ran(command: list[Any], **options: Any) -> subprocess.CompletedProcess:
     """Run a child to its end."""
     with started(command, **options) as child:
         return subprocess.CompletedProcess(command, *finish(child))
+
+
+# Begins with what scripts share, and runs each in a fork of its own, as ``python -c`` would: in its folder and environment,
+# with its words and its outputs. What they share is imported once, and not taken down again by each.
+_FORKS = """
+import atexit, gc, json, os, sys, threading, traceback
+exec(sys.argv[1])
+gc.collect()
+gc.freeze()
+def run(code, words, cwd, env, out, err):
+    for place, file in ((1, out), (2, err)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), place)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    sys.argv[1:] = words
+    sys.path[1:1] = [each for each in env.get("PYTHONPATH", "").split(":") if each]
+    try:
+        exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        assert end.code is None or isinstance(end.code, int), end.code
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    else:
+        status = 0
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+for script in json.loads(sys.argv[2]):
+    number = os.fork()
+    if number == 0:
+        run(**script)
+    print(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]), flush=True)
+"""
+
+
+def ran_after(
+    shared: str, folder: Path, *scripts: tuple[str, list[Any], dict[str, Any]]
+) -> list[subprocess.CompletedProcess]:
+    """Run scripts to their ends, each in a fork of one process that has run ``shared``: imports that they have in common.
+
+    A script is its code, its words, and its ``cwd`` and ``env`` as of a child. Its outputs pass through ``folder``.
+    """
+    given = []
+    for number, (code, words, options) in enumerate(scripts):
+        place = {name: str(folder / f"{number}.{name}") for name in ("out", "err")}
+        where = {"cwd": str(options.get("cwd", ROOT)), "env": options.get("env", dict(os.environ))}
+        given.append({"code": code, "words": [str(word) for word in words]} | place | where)
+    done = ran([sys.executable, "-c", _FORKS, shared, json.dumps(given)])
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    codes = [int(line) for line in done.stdout.split()]
+    return [
+        subprocess.CompletedProcess(
+            each["code"], code, Path(each["out"]).read_text(), Path(each["err"]).read_text()
+        )
+        for each, code in zip(given, codes, strict=True)
+    ]
 
 
 def skip_without_repository() -> None:

@@ -4,14 +4,13 @@ import os
 import pickle
 import select
 import signal
-import sys
 from types import SimpleNamespace
 
 import pytest
 
 from kepler_traverse import cuda
 from kepler_traverse.errors import ForkError
-from tests.support.processes import PATIENCE, ran
+from tests.support.processes import PATIENCE, ran_after
 
 # Every public call, made in a child of a process that has searched on threads, and in a child of that child.
 CALLS = """
@@ -71,10 +70,29 @@ sys.exit(status)
 """
 
 
+# The only calls of the process are those of a child of it, which begins before the first call.
+BEFORE = """
+import os
+import numpy as np
+import kepler_traverse as kt
+if os.fork() == 0:
+    graph = kt.graph_from_edges(np.arange(100), np.arange(1, 101))
+    os._exit(0 if len(kt.bfs_many(graph, [0, 1])) == 201 else 1)
+raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))
+"""
+
+
 @pytest.fixture(scope="module")
-def ends():
+def programs(tmp_path_factory):
+    """The two programs, run to their ends, after the imports of other projects that they share."""
+    shared = "import numba, numpy, pandas, pyarrow.parquet"
+    return ran_after(shared, tmp_path_factory.mktemp("outputs"), (CALLS, [], {}), (BEFORE, [], {}))
+
+
+@pytest.fixture(scope="module")
+def ends(programs):
     """What became of each call, by process and name."""
-    done = ran([sys.executable, "-c", CALLS])
+    done = programs[0]
     assert done.returncode == 0, (done.stdout, done.stderr)
     assert "Terminating" not in done.stderr
     return {tuple(line.split("|")[:2]): line.split("|")[2] for line in done.stdout.splitlines()}
@@ -145,15 +163,5 @@ def test_a_gpu_of_the_parent_is_refused_in_a_forked_child_and_the_cpu_is_not_tak
     assert cuda.available()
 
 
-def test_processes_that_are_spawned_or_forked_before_the_first_call_are_none_of_it():
-    code = """
-import os
-import numpy as np
-import kepler_traverse as kt
-if os.fork() == 0:
-    graph = kt.graph_from_edges(np.arange(100), np.arange(1, 101))
-    os._exit(0 if len(kt.bfs_many(graph, [0, 1])) == 201 else 1)
-raise SystemExit(os.waitstatus_to_exitcode(os.wait()[1]))
-"""
-    done = ran([sys.executable, "-c", code])
-    assert done.returncode == 0, done.stderr
+def test_processes_that_are_spawned_or_forked_before_the_first_call_are_none_of_it(programs):
+    assert programs[1].returncode == 0, programs[1].stderr

@@ -74,19 +74,32 @@ def test_a_read_only_package_and_home_still_keep_compiled_code(sealed, tmp_path)
 
 
 SMALL_FILES = """
-import resource
+import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+sys.path.insert(0, sys.argv[1])
+from one import add, subtract
+from another import double
+print(add(3, 4), subtract(3, 4), double(3), len(add.stats.cache_misses))
 """
+COMPILED = "from kepler_traverse.cpu.compiled import njit\n"
+ADD = "@njit(cache=True)\ndef add(a, b): return a + b\n"
+SUBTRACT = "@njit(cache=True)\ndef subtract(a, b): return a - b\n"
+DOUBLE = "@njit(cache=True)\ndef double(a): return 2 * a\n"
 
 
 def test_a_full_disk_costs_the_kept_code_alone(tmp_path):
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    done = ran([sys.executable, "-c", SMALL_FILES + SEARCH], env=environment)
-    assert (done.returncode, done.stdout) == (0, "0 1\n"), done.stderr
+    for folder, text in (("one", ADD + SUBTRACT), ("another", DOUBLE)):
+        (tmp_path / "code" / folder).mkdir(parents=True)
+        (tmp_path / "code" / folder / "__init__.py").write_text(COMPILED + text)
+    kept = tmp_path / "kept"
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(kept), "PYTHONPATH": str(ROOT)}
+    done = ran([sys.executable, "-c", SMALL_FILES, tmp_path / "code"], env=environment)
+    assert (done.returncode, done.stdout) == (0, "7 -1 6 1\n"), done.stderr
     notices = [line for line in done.stderr.splitlines() if "UserWarning" in line]
-    assert len(set(notices)) == len(notices) > 0
+    assert len(notices) == 2, "one of each folder"
+    assert len(set(notices)) == 2
     assert all("compiled code cannot be kept there: File too large; " in line for line in notices)
-    assert not [path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size]
+    assert not [path for path in kept.rglob("*") if path.is_file() and path.stat().st_size]
 
 
 def test_a_writable_package_is_left_to_numba(monkeypatch):

@@ -149,11 +149,10 @@ class Record:
 
     def where(self, **given: Any) -> list[Time]:
         """Return the times of which each of these entries is the same."""
-        return [
-            time
-            for time in self.times.values()
-            if all(getattr(time, name) == value for name, value in given.items())
-        ]
+        found = list(self.times.values())
+        for name, value in given.items():
+            found = [time for time in found if getattr(time, name) == value]
+        return found
 
     def best(
         self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda"

@@ -108,6 +108,13 @@ def lines_with_code(path: Path) -> frozenset[int]:
     return frozenset(numbers)
 
 
+@cache
+def lines_of(code: CodeType | type) -> range:
+    """Return the numbers of the lines of a class, or of the code of a function."""
+    lines, first = inspect.getsourcelines(code)
+    return range(first, first + len(lines))
+
+
 def host_lines(definitions: set) -> int:
     """Return the number of lines of these functions and classes; nested ones count once."""
     numbers = set()
@@ -118,12 +125,7 @@ def host_lines(definitions: set) -> int:
         path = Path(inspect.getsourcefile(code) or "")
         if path.stem != value.__module__.rpartition(".")[2]:
             continue  # created by a decorator
-        lines, first = inspect.getsourcelines(code)
-        numbers |= {
-            (path, number)
-            for number in range(first, first + len(lines))
-            if number in lines_with_code(path)
-        }
+        numbers |= {(path, number) for number in lines_of(code) if number in lines_with_code(path)}
     return len(numbers)
 
 

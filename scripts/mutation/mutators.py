@@ -16,7 +16,7 @@ from scripts.pages import listed
 ROOT = Path(__file__).resolve().parents[2]
 
 _LISTED = listed(__file__)
-SWAPS: list[tuple[str, str]] = _LISTED["swaps"]
+SWAPS: list[tuple[re.Pattern, str]] = [(re.compile(old), new) for old, new in _LISTED["swaps"]]
 PYTHON: list[str] = _LISTED["python"]
 OPERATORS = {getattr(ast, old): getattr(ast, new) for old, new in _LISTED["operators"].items()}
 # A statement of one line that has an effect and declares nothing.
@@ -185,7 +185,7 @@ def mutants_of(path: Path) -> list[Mutant]:
         changed = [
             code[: at.start()] + at.expand(new) + code[at.end() :]
             for old, new in SWAPS
-            for at in re.finditer(old, code)
+            for at in old.finditer(code)
             # the name that is defined
             if not re.fullmatch(r"(KT_DEVICE|constexpr) \w+ ", code[: at.start()])
         ]

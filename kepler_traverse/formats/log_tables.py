@@ -318,8 +318,10 @@ class StoredFolder:
         return next(self._objects(name), None) is not None
 
     def names(self, below: str) -> list[str]:
-        """Return the last names of the objects in the folder ``below``, sorted."""
-        return sorted(stored.url.rpartition("/")[2] for stored in self._objects(below))
+        """Return the names in the folder ``below`` of this one, sorted; ``[]`` if there is none."""
+        prefix = f"{self.path.rstrip('/')}/{below}/"
+        inside = (stored.url.removeprefix(prefix) for stored in self._objects(below))
+        return sorted({name.partition("/")[0] for name in inside})
 
     def head(self, name: str) -> bytes:
         """Return the first bytes of an object."""

@@ -16,6 +16,7 @@ from kepler_traverse import read_graph
 from kepler_traverse.errors import EdgeListError, InputError
 from kepler_traverse.formats import ids, log_tables
 from kepler_traverse.formats.ids import read_ids, read_vertex_table
+from kepler_traverse.runtime.object_stores import StoredObject
 from pipelines.run import given_table
 from pipelines.run.given_table import read_given_table
 from tests.support.edge_files import need
@@ -267,6 +268,23 @@ def test_an_object_store_is_asked_for_a_log_only_of_parquet(reader, ending, tmp_
     monkeypatch.setattr(log_tables.LogFinder, "log_above", lambda _self, path: asked.append(path))
     READERS[reader](f"s3://bucket/ids{ending}")
     assert len(asked) == (ending == ".parquet")
+
+
+def test_names_in_a_folder_of_a_store_are_those_of_a_folder_on_a_disk(tmp_path, monkeypatch):
+    names = ["metadata/b.json", "metadata/old/a.metadata.json", "metadata/old/c.json", "d.json"]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    stored = log_tables.StoredFolder("s3://bucket/t")
+
+    def objects(below):
+        return [StoredObject(f"s3://bucket/t/{name}", 2, "") for name in names if below in name]
+
+    monkeypatch.setattr(stored, "_objects", objects)
+    here = log_tables.LocalFolder(str(tmp_path))
+    for below in ("metadata", "metadata/old", "none"):
+        assert stored.names(below) == here.names(below)
 
 
 @pytest.mark.parametrize("reader", READERS)

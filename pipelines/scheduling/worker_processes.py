@@ -406,10 +406,11 @@ class WorkerProcesses(BatchExecutor):
                 return
             if not process.is_ready:
                 self._deaths += 1
-            if self._deaths < _MAX_DEATHS:
+            is_replaced = self._deaths < _MAX_DEATHS
+            if is_replaced:
                 self._fork(process.environment)
             self._changes.put(None)  # wakes ``give``, which waits for workers
-        if not process.is_ready:
+        if is_replaced and not process.is_ready:
             say("a worker process has died while it started; another one takes its place")
 
     def _refuse_many_deaths(self) -> None:

@@ -416,8 +416,8 @@ class TraversalWorker:
         """Search and write a part in this thread; if memory runs out, do so once more, with one
         source at a time.
 
-        ``sources`` are vertex numbers. If a MemoryError is raised again, the outcome lists all
-        sources as failed.
+        ``sources`` are vertex numbers. If memory runs out again, that of a GPU included, the outcome
+        lists all sources as failed.
         """
         try:
             return self._write_batch(traverser, part, sources, heartbeat, isolate)
@@ -429,7 +429,9 @@ class TraversalWorker:
         release_cached_memory()
         try:
             return self._write_batch(traverser, part, sources, heartbeat, isolate=True)
-        except MemoryError as error:
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
             reason = f"MemoryError: its part could not be written: {error}"
             return {
                 "part": part,

@@ -129,6 +129,24 @@ def test_permanent_allocation_failures_report_each_source_and_write_no_file(
     assert answer(plugin, list(range(5)))["failed"] == []
 
 
+def test_memory_of_a_gpu_that_runs_out_twice_leaves_the_sources_out(one_worker, monkeypatch):
+    """The runtime of CUDA has an error of its own for that, which is no MemoryError."""
+
+    class CUDARuntimeError(RuntimeError):
+        pass
+
+    def fails(*_rest):
+        raise CUDARuntimeError("cudaErrorMemoryAllocation: out of memory")
+
+    start, answer, folder = one_worker
+    plugin = start()
+    monkeypatch.setattr("pipelines.worker.traversal_worker.write_part", fails)
+    outcome = answer(plugin, list(range(3)))
+    assert outcome["summary"] is None
+    assert [source for source, _ in outcome["failed"]] == list(range(3))
+    assert not list(folder.iterdir())
+
+
 def test_a_group_that_does_not_fit_is_halved_until_it_does(one_worker, monkeypatch):
     start, answer, folder = one_worker
     plugin = start()

@@ -46,7 +46,7 @@ _PAIRS = frozenset(
     for start, end in END_NAMES
     for ending in (_ENDINGS if len(start) > 1 else ("",))
 )
-# names of weights, as they are compared
+# names of weights, as they are compared: such as "km", "weights", "cost", "traveltimemin"
 _WEIGHT = re.compile(
     "w|wt|weights?|edgeweight|impedance|minutes|mins|seconds|secs|hours|meters|metres|kilometers|kilometres|km|miles"
     "|(len|length|costs?|time|traveltime|duration|distance|dist)"
@@ -151,8 +151,8 @@ def choose_columns(
 def _with_unused(
     columns: EdgeColumns, names: list[str], options: ReadOptions, numeric: frozenset[str]
 ) -> EdgeColumns:
-    """Return ``columns`` with the names of the columns that are not used, and of those of them that
-    hold numbers.
+    """Return ``columns`` with the names of the columns that are not used, and with the names of
+    those unused columns that hold numbers.
 
     ``names`` are all columns of the file, and ``numeric`` those that are known to hold numbers.
     """
@@ -238,8 +238,11 @@ def _choose_ends(
     """Return the columns of src and dst: those that the options name; the first two if the columns
     have no names but positions; else the one pair that is known by its names.
 
-    EdgeListError if there is no such pair, or more than one.
+    ``names`` are all columns of the file. The first ``positions`` of them have no name but ``"0"``,
+    ``"1"`` and so on; it is 0 if all have names. EdgeListError if there is no such pair, or more
+    than one.
     """
+    # ``ReadOptions`` has refused options that name only one of both ends.
     if options.src_column is not None and options.dst_column is not None:
         return options.src_column, options.dst_column
     # One column without a name is too few, also if a partition adds another one.
@@ -273,7 +276,9 @@ def _choose_weight(
     """Return the column of the weight, None if none is read: the one that the options name, the
     third of columns without names, or the only one of ``known``, those with the name of a weight.
 
-    EdgeListError if several could be it.
+    The first ``positions`` of ``names``, all columns of the file, have no name but ``"0"``, ``"1"``
+    and so on; it is 0 if all have names, and only then ``known`` counts. EdgeListError if several
+    columns could be the weight.
     """
     if options.weight_column is not None or options.weighted is False:
         return options.weight_column

@@ -44,6 +44,7 @@ def edge_column(
     is_weight = where.role in WEIGHTS
     if not is_weight:
         check_type(column.type, where)
+    # Nulls: in weights they may close an edge, and everywhere else they are refused.
     if column.null_count and is_weight and closes:
         return _with_closed(column, where)
     if column.null_count:
@@ -201,6 +202,9 @@ def null_error(column: pyarrow.ChunkedArray, where: Where, rows_before: int = 0)
 def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.ChunkedArray:
     """Return a column of ids, integers or strings, in the type ``id_type``, one of ``ID_TYPES``;
     raise an error of ``where`` for an id that does not fit.
+
+    With "auto" the column keeps its type, and with "string" strings do. Other strings are read as
+    integers.
     """
     if id_type == "auto" or (id_type == "string" and not kinds.is_integer(column.type)):
         return column
@@ -259,12 +263,12 @@ def cast_exactly(
     chunks: Iterable[pyarrow.Array], kind: pyarrow.DataType, where: Where, into: Any
 ) -> Any:
     """Convert the chunks of a column to the type ``kind``, add them to ``into``, a list or a
-    ``ColumnFile``, and return that.
+    ``ColumnFile``, and return ``into``.
 
     An integer that a float type cannot hold is refused with its row by an error of ``where``, not
     rounded.
     """
-    first = where.first
+    first = where.first  # the number in the file of the first row of the next chunk
     for chunk in chunks:
         into += [_cast(chunk, kind, replace(where, first=first))]
         first += len(chunk)
@@ -278,9 +282,10 @@ def _cast(column: pyarrow.Array, kind: pyarrow.DataType, where: Where) -> pyarro
     if not (kinds.is_integer(column.type) and kinds.is_floating(kind)):
         return column.cast(kind)
     cast = column.cast(kind, safe=False)
-    # Integers are exact if they come back the same from floats. 2^63 and 2^64 themselves would come
-    # back as the largest integer, which is not what was there. Their place has 0, which no such
-    # integer is equal to.
+    # Integers are exact if converting the floats back gives the same integers (``back``). Integers
+    # just below 2^63 or 2^64 are rounded up to ``highest``, and would be converted back to the
+    # largest integer, which may be the original one. So 0 is converted in place of them, and
+    # differs from each.
     highest = float(2 ** (63 if kinds.is_signed_integer(column.type) else 64))
     back = compute.if_else(compute.less(cast, highest), cast, 0).cast(column.type, safe=False)
     row = compute.index(compute.equal(back, column), False).as_py()
@@ -344,7 +349,9 @@ class _TextColumn:
         self.rows = 0
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
-        """Take further rows (a pyarrow string array or chunked array); returns itself."""
+        """Convert further rows (a pyarrow string array or chunked array), add them to ``chunks``
+        and return this object. EdgeListError for a null, or a text that is no value of the column.
+        """
         if strings.null_count:
             raise null_error(strings, self.where, self.rows)
         converted = self._convert(strings)  # may replace what collects the chunks
@@ -353,7 +360,9 @@ class _TextColumn:
         return self
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        """Return further rows in the type of the column; EdgeListError for one without it."""
+        """Return further rows, texts without nulls, in the type ``type`` of the column;
+        EdgeListError, with the row, for a text that is no value of that type.
+        """
         raise NotImplementedError
 
     def column(self) -> pyarrow.ChunkedArray:
@@ -410,15 +419,17 @@ class IdText(_TextColumn):
         self.signs = [bytes([sign]) for sign in signs]
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        """Return further ids in their type; EdgeListError for one that is in doubt, or does not
-        fit.
+        """Return further ids, texts without nulls, as strings or as integers of the type
+        ``id_type``; EdgeListError for an id that is in doubt, or does not fit the type.
         """
         if self.id_type == "string":
             return self._check_names(strings)
         return self._parse_integers(strings)
 
     def _check_names(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        """Return ids that are strings; EdgeListError if it is not sure what belongs to one."""
+        """Return ids that are strings, without blanks before them if both ``plain`` and ``trim``
+        are set; EdgeListError for an id that matches ``doubtful``.
+        """
         if self.plain and self.trim:
             strings = compute.utf8_ltrim(strings, " \t")
         if self._may_be_doubtful(strings):
@@ -512,11 +523,18 @@ class WeightText(_TextColumn):
         self.type = pyarrow.int64()
 
     def append(self, strings: pyarrow.ChunkedArray) -> Self:
-        """Take further rows, of which null is an empty value; returns itself."""
+        """Convert further rows, in which null stands for an empty value, add them to ``chunks`` and
+        return this object. With ``closes`` null becomes ``CLOSED``; else EdgeListError.
+        """
         return super().append(strings.fill_null(str(CLOSED)) if self._closes else strings)
 
     def _convert(self, strings: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
-        """Return further rows as int64, or as float64 from the first one on that is no integer."""
+        """Return further rows, texts without nulls, as numbers of the type ``type``.
+
+        It is int64 until these rows have one that is no integer, and then becomes float64: these
+        rows are returned as floats, and ``chunks`` is replaced by the earlier rows as floats.
+        EdgeListError for a text that is no number, or that the type does not hold exactly.
+        """
         clean, odd_row = parse_integers(strings, plain=False)
 
         # Integers, as all before.
@@ -609,7 +627,7 @@ def _is_number(text: str) -> bool:
 
 
 def list_chunks(column: pyarrow.ChunkedArray | pyarrow.Array) -> list[pyarrow.Array]:
-    """Return the chunks of a chunked array; of an array it is the only one."""
+    """Return the chunks of a chunked array; for an array, a list of the array alone."""
     if hasattr(column, "chunks"):
         return column.chunks
     return [column]

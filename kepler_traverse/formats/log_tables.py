@@ -20,14 +20,16 @@ from ..runtime.regular_files import open_regular
 METADATA = ".metadata.json"  # ending of the metadata of a table of Iceberg
 _HEAD = 1 << 16  # bytes of metadata in which the first keys stand
 _EXTRA = how_to_install("tables")  # the command that installs the readers of such tables
-# Only data of these endings is certainly no part of such a table; Parquet, ORC and Avro files may
-# be.
+# A file with one of these endings, such as "edges.csv.gz", is certainly no part of such a table.
+# Files of Parquet, ORC and Avro may be.
 _NO_DATA = re.compile(
     r"\.(csv|tsv|tab|psv|txt|el|wel|edges|edgelist|snap|mtx|gr|arrows?|ipc|feather)(\.(gz|bz2|zst))?$"
 )
-# URLs of objects by which a listing of a store shows the root of a table, which is the first group;
-# the second is a key of ``formats`` in ``tables_in_listing``. No single object shows a table of
-# Paimon, which is known by three names together.
+# URLs of objects by which a listing of a store shows the root of a table. The first group is the
+# root, and the second a key of ``formats`` in ``tables_in_listing``: "s3://b/roads" and
+# "_delta_log" in "s3://b/roads/_delta_log/00.json", and "metadata" in
+# "s3://b/roads/metadata/v1.metadata.json". No single object shows a table of Paimon, which is known
+# by three names together.
 _MARKS = re.compile(
     r"(.+)/(_delta_log|\.hoodie|_spark_metadata|metadata(?=/[^/]+\.metadata\.json))/[^/]+"
 )
@@ -261,7 +263,7 @@ class LocalFolder:
         self.path = path
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file or folder of this name."""
+        """Return whether there is a file or folder of this name, which may have slashes."""
         return os.path.exists(os.path.join(self.path, name))
 
     def names(self, below: str) -> list[str]:
@@ -272,7 +274,9 @@ class LocalFolder:
             return []
 
     def head(self, name: str) -> bytes:
-        """Return the first bytes of a file."""
+        """Return the first ``_HEAD`` bytes of the file ``name``, which may have slashes, or all if
+        it has fewer. A symbolic link stands for the file that it leads to.
+        """
         with open_regular(os.path.join(self.path, name), follow=True) as file:
             return file.read(_HEAD)
 
@@ -285,7 +289,7 @@ class OtherFolder:
         self.path = path
 
     def has(self, name: str) -> bool:
-        """Return whether there is a file or folder of this name."""
+        """Return whether there is a file or folder of this name, which may have slashes."""
         return bool(self._filesystem.exists(f"{self.path}/{name}"))
 
     def names(self, below: str) -> list[str]:
@@ -297,7 +301,9 @@ class OtherFolder:
         return sorted(path.rstrip("/").rpartition("/")[2] for path in paths)
 
     def head(self, name: str) -> bytes:
-        """Return the first bytes of a file."""
+        """Return the first ``_HEAD`` bytes of the file ``name``, which may have slashes, or all if
+        it has fewer.
+        """
         return bytes(self._filesystem.cat_file(f"{self.path}/{name}", end=_HEAD))
 
 
@@ -309,7 +315,9 @@ class StoredFolder:
         self._store: Any = None  # opened when it is first used
 
     def _objects(self, name: str) -> Iterator[Any]:
-        """Yield the object of this name, if there is one, and those in a folder of this name."""
+        """Yield the object of this name, if there is one, and the objects in a folder of this name
+        and in folders within it.
+        """
         self._store = self._store or open_store(self.path)
         return listed(self._store, self.path, name)
 
@@ -324,10 +332,14 @@ class StoredFolder:
         return sorted({name.partition("/")[0] for name in inside})
 
     def head(self, name: str) -> bytes:
-        """Return the first bytes of an object."""
+        """Return the first ``_HEAD`` bytes of the object ``name``, which may have slashes, or all if
+        it has fewer. OSError if the store does not give them.
+        """
         import obstore
 
         self._store = self._store or open_store(self.path)
+        # ``send`` gets the request as a function: it counts each attempt as a "get", and calls the
+        # function again after a fault that may pass, such as a lost connection.
         return bytes(
             send("get", lambda: obstore.get_range(self._store, name, start=0, length=_HEAD))
         )

@@ -42,7 +42,10 @@ _TIME_UNITS = (*_LONG_UNITS, "s", "ms", "us", "ns")  # units of durations that a
 
 
 def is_table(value: Any) -> bool:
-    """Return whether a value holds whole edges, and not one column of them."""
+    """Return whether a value holds whole edges, and not one column of them: a mapping, a sparse
+    matrix, a data frame or a table of Arrow, an array of two dimensions, a graph of PyTorch
+    Geometric, or a list of lists or tuples.
+    """
     if isinstance(value, Mapping):
         return True
     if value is None or isinstance(value, (str, bytes, bytearray)):
@@ -73,6 +76,7 @@ def as_rows(value: Any) -> Any:
         return arguments.columns("the structured array", value)
     if holds_rows(value):
         return list(value)
+    # tables, and columns: arrays, Series, tensors
     if is_table(value) or hasattr(value, "dtype"):
         return value
     if any(
@@ -82,6 +86,8 @@ def as_rows(value: Any) -> Any:
         return value  # a graph, whose items are vertices; a file; a column
     if not (hasattr(value, "__len__") and hasattr(value, "__iter__")):
         return value
+    # What is left, such as a set or another package's list, is read once. Only if each item is a
+    # tuple or a list, the items are edges.
     rows = list(value)
     if rows and all(isinstance(row, (tuple, list)) for row in rows):
         return [tuple(row) for row in rows]
@@ -124,7 +130,7 @@ def holds_rows(value: Any) -> bool:
             isinstance(row, (list, tuple)) for row in value[:1]
         )
     if _has_any(value, "columns", "schema", "dtype", "__dataframe__", _STREAM, "__arrow_c_array__"):
-        return getattr(value, "nlevels", 1) > 1  # an index of pandas
+        return getattr(value, "nlevels", 1) > 1  # True only for an index of pandas with levels
     return isinstance(value, Iterator) or (
         isinstance(value, Sequence) and len(value) > 0 and isinstance(value[0], tuple)
     )
@@ -195,7 +201,7 @@ def read_table(value: Any, options: ReadOptions) -> EdgeList:
     """
     name = f"the {_name_type(value)}"
     try:
-        # The last adapter fits any value.
+        # The adapter at the end of ``_ADAPTERS`` fits any value, so there is always one.
         read = next(read for fits, read in _ADAPTERS if fits(value))
         return read(value, DataFile.named(name), options)
     except (InputError, MemoryError):
@@ -215,7 +221,9 @@ def _name_type(value: Any) -> str:
 
 
 def _edges_of_arrow(value: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of a table with an Arrow or a data frame interface."""
+    """Return the edges of a table with an Arrow or a data frame interface; InputError for any other
+    value. ``source`` names the table in errors.
+    """
     reader = _make_reader(value, source)
     columns = typed_columns(reader.schema, options, source)
     return _edges_of_batches(reader, columns, source, options, _has(value, "read_next_batch"))
@@ -247,7 +255,8 @@ def _edges_of_batches(
     """Return the edges of record batches, whose ``columns`` are known.
 
     As batches are taken one by one, what they hold beside the edges is never in memory at once.
-    ``is_reader``: the user gave a reader, which is empty if it was read before.
+    ``is_reader``: the user gave a reader, which is empty if it was read before. If no batch has a
+    row, EdgeListError unless ``options.may_be_empty``.
     """
     selected = [batch.select(columns.read_names) for batch in batches]
     if not any(batch.num_rows for batch in selected):
@@ -334,8 +343,8 @@ def _edges_of_pandas(
         return _without_rows(source, options, columns)
 
     # Each part becomes a table, and is released.
-    optional = _optional_columns(columns, options)  # that a filter may read or not
-    lacking = set[str]()  # those of them that pyarrow cannot convert
+    optional = _optional_columns(columns, options)  # columns that a filter may read or not
+    lacking = set[str]()  # the columns of ``optional`` that pyarrow cannot convert
     tables = []
     is_one = len(parts) == 1
     while parts:
@@ -346,8 +355,8 @@ def _edges_of_pandas(
             try:
                 array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
                 # Columns of a frame share memory. As copies of their own, each is freed when it has
-                # been joined. With the empty one there are two arrays, which pyarrow joins into a
-                # copy.
+                # been joined. pyarrow copies only where it joins two arrays or more, so an empty
+                # array is joined to each.
                 if not is_one:
                     array = pyarrow.concat_arrays([*list_chunks(array), *list_chunks(array[:0])])
                 arrays[name] = array
@@ -402,7 +411,11 @@ def _optional_columns(columns: EdgeColumns, options: ReadOptions) -> set[str]:
 
 
 def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of a frame of Dask, of which only their columns are computed."""
+    """Return the edges of a frame of Dask, of which only the columns that are read are computed.
+
+    Partitions of cuDF are computed into one frame of cuDF, and those of pandas into a list of
+    frames.
+    """
     meta = frame._meta  # an empty frame with the columns and types of the partitions
     is_cudf = _library(meta) == "cudf"
     if is_cudf:
@@ -429,7 +442,8 @@ def _edges_of_dask(frame: Any, source: DataFile, options: ReadOptions) -> EdgeLi
 
 
 def _with_levels(frame: Any, source: DataFile) -> Any:
-    """Return a frame of cuDF with the levels of its index as columns, if one of them has a name.
+    """Return a frame of cuDF with all levels of its index as columns, if a level has a name; else
+    the frame as it is.
 
     EdgeListError if a level and a column have one name.
     """
@@ -445,7 +459,10 @@ def _with_levels(frame: Any, source: DataFile) -> Any:
 def _edges_of_cudf(
     frame: Any, source: DataFile, options: ReadOptions, columns: EdgeColumns | None = None
 ) -> EdgeList:
-    """Return the edges of a frame of cuDF, which stay in GPU memory where ids are integers.
+    """Return the edges of a frame of cuDF.
+
+    They stay in GPU memory, as a frame of cuDF, if ids are integers, no column of the edges has
+    nulls, and no type of ids was declared. Else they are converted on the host, to a pyarrow table.
     ``columns`` are those of the edges, if they are known already.
     """
     frame = _with_levels(frame, source)
@@ -509,7 +526,7 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
 
     coo = matrix.tocoo(copy=False)
     weighted = options.weighted
-    if weighted is None:
+    if weighted is None:  # the user left open whether there are weights
         weighted = coo.data.dtype.kind != "b"  # booleans only say that there is an edge
     entries = {"src": coo.row, "dst": coo.col}
     names = EdgeColumns(src="row", dst="column")
@@ -640,7 +657,8 @@ def _edges_of_pairs(pairs: Sequence[Any], source: DataFile, options: ReadOptions
 def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadOptions) -> EdgeList:
     """Return the edges of a mapping of columns.
 
-    The table of the edges is a dict of arrays, on the device of the columns, or one of pyarrow.
+    The table of the edges is a dict of arrays, on the device of the columns. It is a pyarrow table
+    if ids are strings or a type of ids was declared, and where a filter was evaluated first.
     """
     unnamed = next((name for name in table if not isinstance(name, str)), None)
     if unnamed is not None:
@@ -648,7 +666,7 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
             f"{source}: names of columns must be strings, not {arguments.describe(unnamed)}"
         )
     table = columns_in_order(str(source), table)
-    # Types of the other columns are not known; none of them is converted.
+    # The type null stands for "not known": a column is converted only once it is chosen.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
 
@@ -698,10 +716,11 @@ def _select_from_columns(
 def _as_arrow_columns(
     table: Mapping[str, Any], columns: EdgeColumns, options: ReadOptions, names: Sequence[str]
 ) -> tuple[dict[str, Any], EdgeColumns]:
-    """Return columns of a mapping by name, as chunked arrays of pyarrow of one length.
+    """Return the columns ``names`` of a mapping, by name, as chunked arrays of pyarrow of one
+    length; and a copy of ``columns`` whose ``filters`` are only the columns that were converted.
 
-    ``names`` are those of the columns that are converted. Also return ``columns``, of whose
-    ``filters`` those are left out that Arrow cannot hold and that need not be read.
+    A column that Arrow cannot hold is left out if a filter may read it or not; EdgeListError for
+    any other such column, or if lengths differ.
     """
     arrow_columns = {}
     optional = _optional_columns(columns, options)
@@ -709,7 +728,7 @@ def _as_arrow_columns(
         try:
             arrow_columns[name] = as_arrow_column(name, table[name])
         except EdgeListError:
-            # An unknown filter may name it or not, and reads no column that Arrow cannot hold.
+            # An expression of pyarrow may name this column or not, and cannot read it.
             if name not in optional:
                 raise
     require_same_lengths(arrow_columns)
@@ -761,7 +780,8 @@ def as_column(role: str, value: Any) -> Any:
     there. ``role`` is what errors call it; a column of the roles of weights may hold durations,
     which become seconds. EdgeListError or InputError for nulls, mixed types, or no column.
     """
-    # A column of Dask, of Python or of another library becomes one that the functions below know.
+    # A column of Dask, of Python or of another library becomes one that the functions below know. A
+    # column in GPU memory stays an array of CuPy or a Series of cuDF.
     if arguments.is_dask(value):
         value = value.compute()
     if isinstance(value, (list, tuple)):
@@ -893,7 +913,7 @@ def _durations_without_nulls(role: str, value: Any) -> pyarrow.ChunkedArray:
         and np.datetime_data(dtype)[0] in _LONG_UNITS
     ):
         seconds = np.asarray(value).astype("timedelta64[s]")
-        # An overflow does not come back as the same duration.
+        # After an overflow, converting the seconds back gives another duration.
         if not np.array_equal(seconds.astype(dtype), np.asarray(value), equal_nan=True):
             raise EdgeListError(f"{role} holds durations beyond int64 in seconds", column=role)
         value = seconds
@@ -949,7 +969,8 @@ def _holds_strings(value: Any) -> bool:
             hasattr(value, "to_arrow") or any(isinstance(item, str) for item in value)
         )
         return is_text or dtype.kind in "UT"
-    # A type of pandas, polars or cuDF, of which the name tells; of categories that of their values.
+    # A type of pandas, polars or cuDF: its name tells. For categories, the name of the type of their
+    # values does.
     name = str(getattr(getattr(dtype, "categories", None), "dtype", dtype)).lower()
     return any(word in name for word in ("str", "utf8", "object", "categorical", "enum"))
 
@@ -1018,7 +1039,7 @@ def require_same_lengths(columns: dict[str, Any]) -> None:
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{name} has {length}" for name, length in lengths.items())
         if lengths.keys() <= {*_ROLES, *WEIGHTS}:
-            *others, last = lengths
+            *others, last = lengths  # names of columns
             what = f"{', '.join(others)} and {last}"
         else:
             what = "columns"

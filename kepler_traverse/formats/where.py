@@ -29,7 +29,10 @@ from .files import DataFile, shown
 
 MAX_LENGTH = 100_000  # characters of a text
 MAX_DEPTH = 50  # levels of parentheses and "not" in each other
-# a token of a text, with the blanks before it; its kind is the name of the group that matches
+# A token of a text, with the blanks before it; its kind is the name of the group that matches. In
+# turn: a number such as -1.5e3; text in quotes, where a doubled quote stands for one ('it''s'); the
+# name of a column in backticks; a word, which is a keyword or the name of a column; a sign; the end
+# of the text.
 _TOKEN = re.compile(
     r"""\s*(?:
     (?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?![\w.]))
@@ -200,7 +203,7 @@ class _Parser:
 
     def error(self, at: int, problem: str) -> InputError:
         """Return the error, which says ``problem``, for the character at position ``at`` of the
-        text, with what stands around it.
+        text, with what stands around it: up to 30 characters before, and 30 from ``at`` on.
         """
         begin = max(0, at - 30)
         end = at + 30
@@ -424,7 +427,7 @@ def _combine(function: str, parts: list[Mask]) -> Mask:
 
 
 def _invert(mask: Mask) -> Mask:
-    """Return the mask of the opposite of a condition, which is null where that is."""
+    """Return the mask of the opposite of a condition: null where the condition is null."""
     return lambda table: compute.invert(mask(table))
 
 
@@ -449,9 +452,12 @@ def _take_booleans(name: str, table: Any) -> Any:
 
 
 def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
-    """Return for each row of a table whether a comparison of the column ``name`` is true: with the
-    only one of ``values``, or whether it is one of them, if ``sign`` is ``"in"``. It is null where
-    the column is.
+    """Return a mask of a table: for each row whether a comparison of the column ``name`` is true,
+    null where the column is null.
+
+    With ``sign`` ``"in"`` it is true where the column has one of ``values``, which may be several.
+    With another sign of ``_COMPARISONS`` the column is compared with the only one of ``values``.
+    _WrongColumnError if the type of the column cannot be compared with a value.
     """
     column = plain_column(table.column(name))
     kind = _kind_of_column(column)
@@ -487,6 +493,7 @@ def _compare(name: str, sign: str, values: tuple[Any, ...], table: Any) -> Any:
             # No integer lies between a number and the integer below it.
             if sign in ("==", "!="):
                 return _constant(column, sign == "!=")
+            # So lanes < 2.5 and lanes <= 2.5 are lanes <= 2; with > and >= it is lanes > 2.
             sign = "<=" if sign in ("<", "<=") else ">"
         value = math.floor(value)
         if not limits.min <= value <= limits.max:
@@ -584,10 +591,11 @@ def _parse_date(text: str, column: Any, name: str) -> Any:
 
 def _count_units(value: Any, column: Any, kind: str, name: str) -> Fraction:
     """Return a time of day, or a duration, as an exact number of units of ``column``, in which
-    ``_in_units`` returns its values.
+    ``_in_units`` returns its values: 90,000 for ``"00:01:30"`` if the unit is milliseconds.
 
     ``value`` is a text, or a number of seconds. ``kind`` says what the column holds: "times of day"
-    or "durations". _WrongColumnError, which calls the column ``name``, for a text that is none.
+    or "durations". _WrongColumnError, which calls the column ``name``, for a text that is no time
+    of day, or no duration.
     """
     per = _UNITS[getattr(column.type, "unit", "ns")]  # per second; intervals have no unit
     if not isinstance(value, str):
@@ -615,7 +623,8 @@ def _count_units(value: Any, column: Any, kind: str, name: str) -> Fraction:
 
 def _in_units(column: Any) -> Any:
     """Return a column of times of day, durations or intervals as int64 numbers of the unit of its
-    type, which is nanoseconds for intervals. Nulls stay.
+    type, which is nanoseconds for intervals. Nulls stay. _WrongColumnError for an interval with
+    months.
     """
     if kinds.is_time32(column.type):  # which pyarrow casts to its own width alone
         return column.cast(pyarrow.int32()).cast(pyarrow.int64())
@@ -633,8 +642,12 @@ def _in_units(column: Any) -> Any:
 
 
 def _compare_columns(name: str, sign: str, other_name: str, table: Any) -> Any:
-    """Return for each row of a table whether the comparison of two columns is true, null where one
-    of both is. _WrongColumnError unless both are of one kind.
+    """Return a mask of a table: for each row whether the comparison by ``sign`` of the columns
+    ``name`` and ``other_name`` is true, null where one of the two values is null.
+    _WrongColumnError unless both columns are of one kind, as ``_kind_of_column`` returns it.
+
+    Numbers, text and booleans may be of different types. All else, such as dates, must be of one
+    type.
     """
     column = plain_column(table.column(name))
     other = plain_column(table.column(other_name))

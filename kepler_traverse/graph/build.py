@@ -296,8 +296,9 @@ class _InputRows(NamedTuple):
 class _Rows(NamedTuple):
     """The rows that a graph is built of, as arrays of shape (rows,).
 
-    A row is an edge there, from its src to its dst, and may also be one back. The ends of rows that
-    are open from dst to src alone were exchanged.
+    Each row has an edge "there", from its src to its dst. It may also have an edge "back", from its
+    dst to its src. Where a row of the edge list is open from dst to src alone, src and dst were
+    exchanged, so that its one edge is the edge there.
     """
 
     src: Array  # integers: vertex numbers before closed vertices are split, as ``dst``
@@ -343,6 +344,7 @@ class _Rows(NamedTuple):
         if self.split is not None:
             # The edge from a closed vertex to itself costs nothing. There are weights, as graphs
             # without them have no closed vertices.
+            # ``first`` and ``last``: of each closed vertex the two numbers that this edge joins.
             first, last = map(xp.asarray, self.split.numbers)
             parts.append((first, last, xp.zeros_like(self.weight, shape=first.size)))
         if len(parts) == 1:
@@ -464,11 +466,11 @@ def rows_of_two_costs(
     """Return the row of each stored edge, of shape (n_edges,), where rows have one weight per
     direction: the first row that has the weight of the edge. It is -1 for an edge without a row.
 
-    ``row_edges`` and ``weights`` have two arrays of shape (rows,): of the edges there, and of those
-    back. A value of ``row_edges`` is the position of the stored edge that the row became, or below
-    0 if it became none: it is a self-loop, or not open in that direction. ``stored`` has the weight
-    of each stored edge. ``index`` is the type of the result, and ``backend`` an ``EdgeRowsBackend``
-    of the device.
+    ``row_edges`` and ``weights`` have two arrays of shape (rows,): of the edges from src to dst
+    (there), and of those from dst to src (back). A value of ``row_edges`` is the position of the
+    stored edge that the row became in that direction, or below 0 if it became none: it is a
+    self-loop, or not open in that direction. ``stored`` has the weight of each stored edge.
+    ``index`` is the type of the result, and ``backend`` an ``EdgeRowsBackend`` of the device.
     """
     xp = namespace(stored)
     # a row's two edges side by side, so that the first of equal weight is of the smallest row
@@ -483,11 +485,13 @@ def rows_of_two_costs(
 
 
 def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) -> list[Array]:
-    """Return two arrays of shape (rows,): the stored edge of each row from src to dst, and that
-    from dst to src, by the names that the ends have in the edge list.
+    """Return two integer arrays of shape (rows,): the stored edge of each row from src to dst, and
+    its stored edge from dst to src. src and dst are the columns of the edge list.
 
-    ``row_edges`` has them as ``_Rows`` has the ends. There the ends of a row that is open from dst
-    to src alone were exchanged, so its edge there is the one back here, and it has no other.
+    ``row_edges`` has two arrays of these values as well, but by src and dst of ``_Rows``, which
+    exchanges both in rows that are open from dst to src alone. The only edge of such a row is in
+    the first array of ``row_edges``, and goes to the second array of the result; in the first the
+    row then has ``no_edge``.
     """
     xp = namespace(rows.src)
     there, back = row_edges
@@ -499,8 +503,9 @@ def _order_by_direction(row_edges: list[Array], rows: _Rows, n_vertices: int) ->
 def _find_edges_of_rows(
     rows: _Rows, edges: _Edges, n_vertices: int, directed: bool, backend: EdgeRowsBackend
 ) -> list[Array]:
-    """Return the stored edge of each row, and where rows have edges in both directions also those
-    back: one or two integer arrays of shape (rows,).
+    """Return the stored edge of each row from its src to its dst (``there``) and, where rows have
+    edges in both directions, its stored edge from dst to src (``back``): a list of one or two
+    integer arrays of shape (rows,).
 
     A value is a position in ``edges.targets``; ``-1 - u`` for a self-loop of vertex u; or
     ``no_edge``, if the row has no edge back. ``backend`` is that of the device.
@@ -516,7 +521,7 @@ def _find_edges_of_rows(
         return backend.find_edges(edges.offsets, edges.targets, src, dst, index)
 
     there = find(*rows.ends_there())
-    # No vertex is split here: a graph with closed vertices is directed.
+    # In an undirected graph no vertex is split: closed vertices make a graph directed.
     if not directed:
         return [there, find(rows.dst, rows.src)]
     if rows.back is None:
@@ -543,8 +548,9 @@ def _split_closed(
     """Return the numbering that splits closed vertices, the id of each final number, and the
     negative loops by final numbers.
 
-    ``ids`` and ``negative_loops`` are those of before. ``is_closed`` has a bool per vertex as it was
-    numbered before, True for one at least. Loops of closed vertices are left out: they are on no path.
+    ``ids``, ``is_closed`` and ``negative_loops`` go by the numbers before the split: the id of each
+    vertex, a bool per vertex, True for one at least, and the weights of negative loops. Loops of
+    closed vertices are left out of the result: they are on no path.
 
     Raises InputError: the graph has no weights.
     """
@@ -553,7 +559,7 @@ def _split_closed(
             f"{option_text('closed')} needs weights, and the edges have none; give each the weight 1"
         )
     split = split_numbers(is_closed, namespace(weight))
-    first = to_host(split.first)
+    first = to_host(split.first)  # of each vertex its final number, where paths begin
     negative_loops = {
         int(first[vertex]): value
         for vertex, value in negative_loops.items()
@@ -627,7 +633,7 @@ def _find_rows_between(
         return is_chosen[u] & is_chosen[v]
 
     rows = positions_where(are_both_chosen, src, dst)
-    if hasattr(ids, "dtype"):
+    if hasattr(ids, "dtype"):  # an array of integers; else strings of pyarrow
         ids = ids[is_chosen]
     else:
         ids = ids.take(pyarrow.array(np.flatnonzero(chosen)))
@@ -643,6 +649,7 @@ def positions_where(condition: Callable[..., Array], *arrays: Any) -> Any:
     """
     xp = namespace(arrays[0])
     parts = [xp.zeros(0, np.int64)]
+    # ``iter_slices`` yields the position at which each slice begins, here ``first``, and the slice.
     for (first, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
         parts.append(xp.flatnonzero(condition(values, *(other for _, other in others))) + first)
     return xp.concatenate(parts)
@@ -689,6 +696,7 @@ def _count_where(condition: Callable[..., Array], *arrays: Any) -> tuple[int, in
     """
     count = 0
     first_hit = 0
+    # ``iter_slices`` yields the position at which each slice begins, and the slice.
     for (begin, values), *others in zip(*(iter_slices(array) for array in arrays), strict=True):
         is_hit = condition(values, *(other for _, other in others))
         n_hits = int(namespace(values).count_nonzero(is_hit))
@@ -717,6 +725,7 @@ def _convert_integers(weight: Any, weight_type: str, scratch: Scratch | None) ->
     elif high > MAX_INTEGER:
         beyond = "int64, in which distances are summed"
     if largest >= MAX_INTEGER or (held_by is None and weight_type != "auto"):
+        # the row of a weight with the largest absolute value
         row = int(xp.argmax(weight) if high > -low else xp.argmin(weight))
         raise EdgeListError(
             f"integer weight {int(weight[row])} is beyond {beyond}; scale the weights down",
@@ -725,6 +734,7 @@ def _convert_integers(weight: Any, weight_type: str, scratch: Scratch | None) ->
         )
 
     kind = held_by or np.dtype(np.int64)
+    # The wider type of the two. Where a type is requested, ``held_by`` is not None here.
     if weight_type != "auto":
         kind = max(kind, np.dtype(weight_type), key=lambda dtype: dtype.itemsize)
     if get_device(weight) == "cuda":
@@ -736,6 +746,7 @@ def _cast(values: np.ndarray, kind: np.dtype, scratch: Scratch | None) -> np.nda
     """Return a copy of values in host memory in the type ``kind``, in a file if there is scratch
     space.
     """
+    # Slices are given back as they are: storing them in the result converts them.
     return csr_build.filled(lambda part: part, values, kind, scratch)
 
 
@@ -834,6 +845,7 @@ def smallest_weights(vertices: Array, weights: Array, are_integers: bool) -> dic
     ``vertices`` and ``weights`` have one element per self-loop of negative weight.
     """
     smallest: dict[int, int | float] = {}
+    # A vertex that is new begins with 0, which is above each of these weights.
     for vertex, value in zip(to_host(vertices).tolist(), to_host(weights).tolist(), strict=True):
         smallest[vertex] = min(
             smallest.get(vertex, 0), int(value) if are_integers else float(value)

@@ -45,7 +45,7 @@ class Split(NamedTuple):
 
 
 def split_numbers(is_closed: np.ndarray, xp: Any) -> Split:
-    """Return the numbering that splits the closed ones of the vertices 0..n-1, for which the bools
+    """Return the numbering that splits those of the vertices 0..n-1 for which the bools
     ``is_closed`` of shape (n,) are True. Numbers stay in the order of ids.
 
     ``xp`` is the module, NumPy or CuPy, whose arrays ``first`` and ``last`` are.
@@ -71,6 +71,7 @@ def find_ties(closed: np.ndarray, offsets: Array, targets: Array) -> Array:
     """
     xp = namespace(offsets)
     backend: EdgeRowsBackend = edge_rows_on_cpu if xp is np else edge_rows_on_gpu
+    # of each closed vertex, the number where paths begin and the number where they end
     first, last = (xp.asarray(numbers.astype(targets.dtype)) for numbers in closed)
     return backend.find_edges(offsets, targets, first, last, np.dtype(np.int64))
 
@@ -79,7 +80,7 @@ def fault_of_closed(graph: Any) -> str:
     """Describe what is wrong with the closed vertices of a stored graph; ``""`` if nothing is."""
     if graph.closed is None:
         return ""
-    first, last = graph.closed
+    first, last = graph.closed  # where paths begin, and where they end
     # Both numbers of a closed vertex are adjacent, as numbers are in the order of ids. In a reversed
     # graph paths begin at the second one. All ascend, so that the ends tell the range.
     low, high = np.sort(graph.closed, axis=0)
@@ -108,11 +109,11 @@ def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
     """
     if graph.closed is None or not graph.closed.size:
         return numbers
-    first, last = graph.closed
+    first, last = graph.closed  # where paths begin, and where they end
     order = np.argsort(first)
     ranks = np.searchsorted(first, numbers, sorter=order)
-    # The place of each number in ``first``, if it is one of these. A number above all has the rank
-    # behind the last one.
+    # The place of each number in ``first``, if it is one of these; else any place, whose number
+    # differs. ``minimum``: a number above all of ``first`` has the rank ``first.size``.
     places = order[np.minimum(ranks, first.size - 1)]
     return np.where(first[places] == numbers, last[places], numbers)
 

@@ -38,7 +38,7 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
     xp = namespace(weight)
     weight, reverse_weight = in_one_type(weight, reverse_weight)
     there = is_open(weight)  # from src to dst
-    back = is_open(reverse_weight)
+    back = is_open(reverse_weight)  # from dst to src
     rows = xp.flatnonzero(there | back)
     n_closed = 2 * weight.size - int(there.sum()) - int(back.sum())
 
@@ -46,7 +46,8 @@ def open_costs(weight: Any, reverse_weight: Any) -> OpenCosts:
     there = there[rows]
     back = back[rows]
     ways = xp.where(there & back, BOTH_WAYS, xp.where(there, SRC_TO_DST, DST_TO_SRC))
-    # A row that is open backward alone is one edge, with the weight back.
+    # ``first``: the weight of the edge of each row. A row that is open from dst to src alone is one
+    # edge, with ``reverse_weight``. ``second``: the weight of its edge back, 0 without one.
     first = xp.where(there, weight[rows], reverse_weight[rows])
     second = xp.where(there & back, reverse_weight[rows], first.dtype.type(0))
     return OpenCosts(rows, to_host(ways).astype(np.int8), xp.concatenate([first, second]), n_closed)

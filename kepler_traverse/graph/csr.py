@@ -410,13 +410,16 @@ class Graph:
     def labels(self, metric: str = "weights") -> HubLabels:
         """Return the graph's hub labels, which are built on the first call and kept.
 
-        They are for pairs that have an origin of their own each: the distance of a pair is then the
-        smallest sum over the hubs of two short lists. On road networks ``sssp_pairs`` answers a
-        pair in a microsecond, and takes them by itself. They are made from the hierarchy, which is
-        built first if the graph has none, in seconds per million vertices. A network with hubs of
-        many edges, whose lengths are above 0, has pruned landmark labels in place of a hierarchy
-        that is contracted; the hierarchy of their order is kept with them. The result does not
-        depend on the number of threads. ``save_graph`` stores them with the graph.
+        They are for many pairs of which few share an origin. The label of a vertex is a short list
+        of other vertices, its hubs, with their distances. The distance of a pair is the smallest
+        sum of distances over the hubs that both labels list. On road networks ``sssp_pairs``
+        answers a pair in a microsecond, and takes labels by itself.
+
+        Labels are made from the hierarchy, which is built first if the graph has none, in seconds
+        per million vertices. Where contraction does not pay, as in a network with some vertices of
+        very high degree, they are built without it, as pruned landmark labels, if all lengths are
+        above 0. The hierarchy that follows from these labels is then kept, too. The result does not
+        depend on the number of threads. ``save_graph`` stores labels with the graph.
 
         Parameters
         ----------

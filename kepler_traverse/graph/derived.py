@@ -134,7 +134,9 @@ class Derived:
 
     @_computed_once
     def min_weight(self) -> Any:
-        """The smallest weight, a scalar of their type; infinite without edges."""
+        """The smallest weight, a scalar of their type. Without edges it is infinity, or 2^63 - 1 for
+        integers.
+        """
         weights: Array = self._graph.weights
         if not self._graph.n_edges:
             return weights.dtype.type(np.inf if weights.dtype.kind == "f" else MAX_INTEGER)
@@ -287,7 +289,8 @@ class Derived:
     def known_hierarchy(self, metric: str) -> Hierarchy | None:
         """Return the hierarchy of a metric if it was built or loaded, or None; nothing is built.
 
-        One of the reverse is turned around and kept, which takes no contraction.
+        If the graph has none but its reverse has one, the hierarchy of the reverse is turned around
+        and kept, which takes no contraction.
         """
         metric = arguments.choice("metric", metric, METRICS)
         if metric not in self.cache and self._graph.directed and "reverse" in self.cache:
@@ -385,7 +388,8 @@ class Derived:
         """Return the hub labels of a metric if they were built or loaded, or None; nothing is
         built.
 
-        Those of the reverse are turned around and kept.
+        If the graph has none but its reverse has some, the labels of the reverse are turned around
+        and kept.
         """
         name = _LABELS[arguments.choice("metric", metric, METRICS)]
         if name not in self.cache and self._graph.directed and "reverse" in self.cache:

@@ -20,11 +20,14 @@ from ..formats.files import shown
 from . import Graph
 
 # Patterns of names as ``plain_name`` returns them: in lower case, letters and digits only.
+# such as "oneway", "dirtravel", "bidirectional"
 _DIRECTIONS = re.compile(
     "(is)?oneway(car|street|tag)?|(dir|direction)(of)?travel|travel(dir|direction)|(is)?(bidirectional|twoway)"
 )
-_CLOSED = re.compile("(is|road)?(closed|blocked)")
+_CLOSED = re.compile("(is|road)?(closed|blocked)")  # such as "closed" or "roadblocked"
 _BACK = "reverse|rev|backward|bwd|back"
+# Such as "reversecost" and "rcost" (before: "cost"), or "costreverse" and "timeba" (after: the part
+# in front of the word for the other direction, "cost" and "time").
 _WEIGHT_BACK = re.compile(f"(?:{_BACK}|r)(?P<before>.+)|(?P<after>.+?)(?:{_BACK}|ba)")
 # names of weights that say nothing of what they measure, and may well be negative
 _ANY_NUMBER = re.compile("w|wt|weights?|edgeweight")
@@ -64,7 +67,7 @@ def _hints(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
         yield from _hint_at_closed_weights(graph, columns)
         yield from _hint_at_single_ends(graph, columns)
     if columns.first_through > 1 and graph.closed is None:
-        first = columns.first_through
+        first = columns.first_through  # the smallest vertex that paths may lead through
         yield (
             f"by FIRST THRU NODE of the file no path leads through a vertex below {first}, and here paths do: "
             f"give these vertices as {option_text('closed')}"

@@ -66,11 +66,15 @@ class SharedItems(SharedIterator):
         self._items = items
 
     def _make_next(self) -> Any:
-        """Return the next item of the other iterator."""
+        """Return the next item of ``items``, the iterator that was given; StopIteration at the
+        end.
+        """
         return next(self._items)
 
     def close(self) -> None:
-        """Close the other iterator, as ``close`` of a generator does, if it has such a method."""
+        """Close ``items``, the iterator that was given, if it has a method ``close``, as generators
+        do. No item follows then.
+        """
         with self._reading:
             close = getattr(self._items, "close", None)
             if close is not None:
@@ -124,13 +128,14 @@ class SerializedSearch:
 
     def adopt(self) -> None:
         """Make the calling thread the owner, which gets results without a copy. Arrays that earlier
-        searches returned to the last owner become invalid.
+        searches returned to the owner until now become invalid.
         """
         with self._lock:
             self._owner = threading.current_thread()
 
     def unguarded(self, argument: Any) -> Any:
-        """Search without the lock and without copies, and return the outcome.
+        """Search for ``argument`` without the lock and without copies, and return the outcome,
+        whose arrays the next search by the owner overwrites.
 
         It is for a caller that already holds the lock of an enclosing plan, so that no other thread
         searches meanwhile.

@@ -46,6 +46,7 @@ _SERVERS = {
     "g": ("GOOGLE_ALLOW_HTTP", ("GOOGLE_BASE_URL",)),
     "a": ("AZURE_ALLOW_HTTP", ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT")),
 }
+# an address of a server, such as "https://host:9000" or "http://host/path"
 _SERVER = re.compile(r"(https?)://[^\s/?#]+(/\S*)?")
 # Another attempt would end alike: the request is refused, or cannot even be made. Status 408 is a
 # timeout and 429 throttling, after which another attempt may succeed.
@@ -55,10 +56,11 @@ _SAID_EVERY = 10.0  # seconds between two reports
 _LOOKED_EVERY = 0.25  # seconds between two looks at all waiting requests
 # What may be a signature in a message: the query of an address, or a header of a request.
 _QUERY = re.compile(r"\?\S*|AWS4-HMAC-SHA256.*")
-# names of variables of the environment that hold credentials
+# names of variables of the environment that hold credentials, such as "AWS_SECRET_ACCESS_KEY"
 _CREDENTIAL = re.compile(r"(AWS|GOOGLE|AZURE)_\w*(KEY|SECRET|TOKEN|PASSWORD)")
 _PAGE = 1000  # objects of one answer to a request that lists them
-# at most two endings of a name, which tell readers the format and the compression
+# at most two endings of a name, such as ".csv.gz", which tell readers the format and the
+# compression; an empty match without any
 _ENDING = re.compile(r"(\.[A-Za-z0-9_]{1,15}){0,2}$")
 T = TypeVar("T")
 
@@ -147,6 +149,7 @@ class _Waits:
             time.sleep(_LOOKED_EVERY)
             with self._lock:
                 report = self._report
+                # the request that began first; without any, a beginning that is never due
                 since, description = min(self._waiting_since.values(), default=(math.inf, ""))
             now = time.monotonic()
             if report and now - since > _SAID_AFTER and now - last_report > _SAID_EVERY:

@@ -53,7 +53,7 @@ class Meter:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Count the time of the ``with`` block as work, less the time in which this thread compiles
-        or waits for another one that does.
+        or waits for another one that does. Nothing is counted if the meter has no function to call.
         """
         if self._report is None:
             yield
@@ -70,7 +70,9 @@ class Meter:
             self._report_progress(0.0)
 
     def advance(self, n_sources: int) -> None:
-        """Report ``n_sources`` further sources as done; called within ``running``."""
+        """Report ``n_sources`` further sources as done; called within ``running``. It does nothing
+        if the meter has no function to call.
+        """
         if self._report is None:
             return
         # Launches of kernels return at once: without waiting, searches would count as done before
@@ -176,8 +178,9 @@ class _Lines:
     """A ``Report`` that writes a line to stderr every ten seconds, and one at the end, where there
     is no terminal for a bar.
 
-    ``_last`` is the time of the last line, at first that of the beginning. While ``_is_silent`` is
-    True, a call that ends before a line is due has no line; the first line makes it False.
+    ``_last`` is the time at which a line was last written; before any line it is the time at which
+    the object was made. While ``_is_silent`` is True, a call that ends before a line is due has no
+    line; the first line makes it False.
     """
 
     def __init__(self, name: str = "", is_late: bool = False) -> None:
@@ -189,8 +192,10 @@ class _Lines:
         self._is_silent = is_late
 
     def __call__(self, done: int, total: int, rate: float) -> None:
-        """Write a line with the sources done, their total and the rate, if it is due or the last
-        one.
+        """Write a line with the sources done, their total and the rate, if ten seconds have passed
+        since the line before.
+
+        When all sources are done a line is written in any case, except while ``_is_silent``.
         """
         is_due = time.monotonic() - self._last >= _LINE_EVERY
         if not is_due and (done < total or self._is_silent):

@@ -16,7 +16,8 @@ from .files import WEIGHTS, DataFile, Where, reading
 from .selection import row_mask, select_rows
 from .sizes import require_arrow, require_plain, value_type
 
-# the bytes that a file begins with, and those that a stream ends with
+# The bytes that a file begins with, in Arrow IPC and in Feather version 1, and the bytes that a
+# stream of Arrow IPC ends with.
 FILE_MAGIC = b"ARROW1"
 FEATHER_V1_MAGIC = b"FEA1"
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"

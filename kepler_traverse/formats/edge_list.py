@@ -172,9 +172,10 @@ class EdgeColumns:
     weight: str | None = None  # from src to dst, or in both directions
     reverse_weight: str | None = None  # from dst to src
     durations: tuple[str, ...] = ()  # roles of weights that are durations, where columns have types
-    unused: tuple[str, ...] = ()  # the other columns
-    unused_numbers: tuple[str, ...] = ()  # those of them that hold numbers, as far as that is known
-    # those that are called as a weight is and hold dates or times, where none is read
+    unused: tuple[str, ...] = ()  # columns of the file that are not read
+    unused_numbers: tuple[str, ...] = ()  # those of ``unused`` that are known to hold numbers
+    # columns that have the name of a weight and hold dates or times; empty if a weight is read, or
+    # if an option says whether there are weights
     unused_dates: tuple[str, ...] = ()
     oneway: str | None = None  # the column of directions
     filters: tuple[str, ...] = ()  # columns that the filter reads, or may read
@@ -204,8 +205,9 @@ class EdgeColumns:
         return roles | {role: name for role, name in weights.items() if name is not None}
 
     def agree_with(self, first: EdgeColumns, file: DataFile, first_file: DataFile) -> None:
-        """Raise EdgeListError unless the edges of ``file``, which these columns are of, are in the
-        same columns and units as those of ``first_file``.
+        """Raise EdgeListError unless the edges of ``file`` are in the same columns and units as the
+        edges of ``first_file``. This object has the columns of ``file``, and ``first`` has those of
+        ``first_file``.
         """
         if self.roles != first.roles:
             raise EdgeListError(
@@ -214,7 +216,7 @@ class EdgeColumns:
                 f"{option_text('weight_column')}, or rename them",
                 column="weight" if (self.src, self.dst) == (first.src, first.dst) else "src",
             )
-        # Roles of weights that are durations in one of both files only.
+        # Roles of weights that are durations in one of both files and numbers in the other file.
         differing = set(self.durations) ^ set(first.durations)
         if differing:
             role = min(differing)
@@ -250,8 +252,8 @@ class EdgeList:
     rows: tuple[tuple[str, int], ...]
     # number of vertices where the format says that they are consecutive integers; None elsewhere
     n_vertices: int | None = None
-    first_vertex: int = 1  # the first of these integers: 1 in files, 0 in matrices
-    # int64 numbers over all files of the rows in ``table``, ascending; None: all
+    first_vertex: int = 1  # the smallest of these integers: 1 in files, 0 in matrices
+    # int64 numbers over all files of the rows in ``table``, ascending; None: all rows are in it
     row_numbers: np.ndarray | None = None
     # int8 array, of the rows in ``table``: 1 for an edge from src to dst, 0 for one both ways, -1
     # for one from dst to src; and codes of letters, until ``selection.settle_letters`` replaces
@@ -291,11 +293,12 @@ def refuse_absurd_size(file: DataFile, n_vertices: int) -> None:
 
 
 class NoRowsError(EdgeListError):
-    """A file holds no edges. One of several may: parts of a table without rows are written every
-    day.
+    """A file holds no edges. Among several files that are read together, a file without edges is
+    no error if another file has edges, as many programs write parts without rows.
     """
 
-    columns: EdgeColumns | None = None  # those that the file has for edges; None: not known
+    # the columns that the file has for edges; None if they are not known
+    columns: EdgeColumns | None = None
 
 
 def no_rows(
@@ -313,7 +316,10 @@ def no_rows(
 
 def no_edges(name: str, columns: EdgeColumns | None = None) -> EdgeList:
     """Return the edges of a file or table without rows, whose columns have the type null, as their
-    types are not known. ``name`` is that of the file or table.
+    types are not known.
+
+    ``name`` is the name of the file or table, and ``columns`` its columns. None: they are not
+    known, and ``src`` and ``dst`` of the result have the name ``""``.
     """
     columns = columns or EdgeColumns(src="", dst="")
     empty_column = pyarrow.chunked_array([], pyarrow.null())
@@ -334,12 +340,12 @@ def read_each(
 ) -> EdgeList:
     """Read files one after another, by ``read_one``, and return the edges of all.
 
-    Files that have rows must have the same columns as the first of these. NoRowsError if none has a
-    row, unless ``options.may_be_empty``.
+    All files that have rows must have the same columns. ``read_one`` raises NoRowsError for a file
+    without rows; it is raised again if no file has a row, unless ``options.may_be_empty``.
     """
     parts: list[EdgeList] = []  # of all files
     parts_with_rows: list[EdgeList] = []
-    first_file = files[0]  # the first of those with rows
+    first_file = files[0]  # the first file with rows, once there is one
     first_problem: NoRowsError | None = None
     rows_before = 0
     for file in files:
@@ -362,7 +368,7 @@ def read_each(
         parts.append(part)
         parts_with_rows.append(part)
 
-    # A file without rows is an error only if no other one has a row.
+    # A file without rows is an error only if no file has a row.
     if first_problem is not None and not parts_with_rows and not options.may_be_empty:
         try:
             raise first_problem
@@ -378,8 +384,8 @@ def read_each(
 
 
 def columns_of_all(columns: list[EdgeColumns]) -> EdgeColumns:
-    """Return the columns of several files that agree, at least one: those of the first. What any
-    file leaves unused is unused.
+    """Return the columns of several files whose columns agree: those of the first file, with the
+    unused columns of all files. ``columns`` has an element per file, at least one.
     """
     unused = dict.fromkeys(name for of_file in columns for name in of_file.unused)
     numbers = dict.fromkeys(name for of_file in columns for name in of_file.unused_numbers)
@@ -398,12 +404,12 @@ def _concatenate(
     have rows, also if a filter leaves none of them.
     """
     rows = tuple(entry for part in parts for entry in part.rows)
-    if not parts_with_rows:  # no file has an edge, so the first one stands for all
+    if not parts_with_rows:  # no file has an edge: the empty columns of the first file do for all
         return replace(parts[0], rows=rows)
     from .columns import cast_exactly, type_for_all
 
-    # Columns are joined of those files alone of which a filter leaves rows: the types of the others
-    # need not fit. If no file has a row left, the first one stands for all.
+    # Only files of which a filter leaves rows are joined: the types of the other files need not
+    # fit. If no file has a row left, the empty columns of the first file do for all.
     columns = {}
     selected = [part for part in parts_with_rows if part.table.num_rows] or parts_with_rows[:1]
     for role in selected[0].columns.roles:

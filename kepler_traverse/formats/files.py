@@ -33,7 +33,7 @@ from .log_tables import (
 
 # Ending of a compressed file: pyarrow's name for the codec.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
-_MAX_RATIO = 200  # of unpacked bytes to those of the file
+_MAX_RATIO = 200  # the largest ratio of unpacked bytes to bytes of the file
 _UNPACKED_FREELY = 1 << 24  # bytes that any file may unpack to
 _PATTERN_SIGNS = "*?["  # signs that make a path a glob
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"  # what Hive writes for null in the name of a folder
@@ -93,7 +93,9 @@ class DataFile:
 
     @property
     def ending(self) -> str:
-        """Ending in lower case, without that of the compression."""
+        """Ending in lower case, without the ending of the compression: ".csv" of "a.CSV.gz"; ``""``
+        if there is none.
+        """
         if self.compression:
             path = os.path.splitext(self.path)[0]
         else:
@@ -142,7 +144,7 @@ class _Unpacked(io.RawIOBase):
     def __init__(self, stream: pyarrow.NativeFile, file: DataFile):
         self._stream = stream
         self._file = file
-        # bytes that may yet come
+        # Bytes that may still come: at first ``_UNPACKED_FREELY``, or more for a larger file.
         self._left = max(_UNPACKED_FREELY, _MAX_RATIO * file.filesystem.size(file.path))
 
     def readable(self) -> bool:
@@ -150,7 +152,9 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with decompressed bytes; return how many, 0 at the end."""
+        """Write decompressed bytes to the beginning of ``buffer``, a writable buffer of bytes, and
+        return how many; 0 at the end. EdgeListError once more came than may.
+        """
         n_bytes = self._stream.readinto(buffer)
         self._left -= n_bytes
         if self._left < 0:

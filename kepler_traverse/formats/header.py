@@ -12,7 +12,8 @@ from .files import DataFile
 from .text import TextLayout, detect_id_type, is_number, is_plain_integer
 
 _YEARS = (1900, 2100)  # the first and the last integer that could name a column of a year
-# What stands in a column of numbers where there is none.
+# What stands in a column of numbers where a number is missing: nothing or blanks, "-inf", "null",
+# "NA", "n/a", "-".
 _NO_NUMBER = re.compile(r"\s*|[+-]?(nan|inf|infinity)|null|none|n/?a|-", re.IGNORECASE)
 
 
@@ -25,7 +26,7 @@ def holds_names(
     below_comments: bool = False,
 ) -> bool | None:
     """Return whether the first of some rows holds names: True, False, or None where it could be
-    either.
+    either. ``options.header`` decides if it is not "auto".
 
     ``rows`` have the values of the first lines of a file, as texts. ``others`` are names of columns
     that are not in the lines: those of partitions. ``in_snap``: the rows are of SNAP text, and
@@ -91,7 +92,8 @@ def _could_name_columns(rows: list[list[str]], in_snap: bool, below_comments: bo
             not is_given_twice and (not below or _share_vertex(first, below[0]))
         )
         return not (in_snap and len(numbers) == 2 and is_edge_of_snap)
-    # Years, and other runs of three numbers or more, are names unless a row below tells otherwise.
+    # Years, and runs of three numbers or more that do not begin at 0, are names unless a row below
+    # tells otherwise.
     if not below or not (_are_years(numbers) or (is_run and len(numbers) > 2)):
         return False
     is_known = any(_share_vertex(first, row) for row in below)
@@ -157,7 +159,8 @@ def layout_of_rows(
             f"has {widths[1]}; if it counts vertices and edges, delete it"
         )
 
-    # The columns. If all names are numbers, they are taken for positions.
+    # ``positions``: how many columns have no name but their position. If all names are numbers, the
+    # names are taken for positions.
     if header and not all(map(is_number, names)):
         positions = 0
     else:
@@ -170,14 +173,16 @@ def layout_of_rows(
     all_names = [*names, *file.partition_names]
     if not data:
         columns = None
-        with contextlib.suppress(EdgeListError):  # what no row is in is never read
+        # Columns that cannot be chosen are no error, as no row is read: they stay unknown.
+        with contextlib.suppress(EdgeListError):
             columns = choose_columns(all_names, options, file, positions=positions)
         raise no_rows(file, columns)
     columns = choose_columns(all_names, options, file, positions=positions, numeric=numeric)
 
     if id_type == "auto":
         id_type = detect_id_type(file, columns, names, data[0])
-    # The reader looks whether this row could count vertices and edges, once it knows all rows.
+    # ``first``: the values of the first row, if it was taken for an edge without being asked. Once
+    # the reader knows all rows, it looks whether this row could count vertices and edges.
     first: tuple[str, ...] = ()
     if options.header == "auto" and not header:
         first = tuple(value.strip() for value in data[0])

@@ -86,7 +86,7 @@ class IdFile:
         """Return the ids in the type of a graph's ids, which are strings or else integers: a list,
         or an array for a column of integers.
 
-        ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in
+        ``strings``: whether the ids of the graph are strings. ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in
         two ways. InputError if a value is no id, is not of the type of the graph's ids, or it is
         not sure which id it is; the message names file and line or row.
         """
@@ -251,7 +251,9 @@ def is_id_table(path: str | os.PathLike[str], what: str) -> bool:
 
 
 def detect_delimiter(path: str | os.PathLike[str]) -> str:
-    """Return the delimiter that occurs most often in the first line of a text file."""
+    """Return the delimiter, one of comma, tab and semicolon, that occurs most often in the first
+    line of a text file; a comma if none occurs.
+    """
     return max(_DELIMITERS, key=_first_line(path).count)
 
 
@@ -385,8 +387,10 @@ def _require_exact(path: str | os.PathLike[str], name: str, column: pyarrow.Chun
 
 
 def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> str:
-    """Return the one of some columns that holds the ids: the only one, or the only one that is
-    called so. ``what`` says what the ids are for. InputError unless there is exactly one.
+    """Return which of the columns ``names`` holds the ids: the only column; of several, the only
+    column with a name that such ids have. InputError unless there is exactly one.
+
+    ``what``, as ``IdFile.what``, says what the ids are for, and ``path`` names the file in errors.
     """
     # An index that pandas has written without a name is no column that anyone gave.
     names = [name for name in names if not name.startswith("__index_level_")]
@@ -410,7 +414,11 @@ def column_of_ids(path: str | os.PathLike[str], names: list[str], what: str) -> 
 def _ids_of_column(
     path: str | os.PathLike[str], what: str, column: pyarrow.ChunkedArray, is_typed: bool
 ) -> IdFile:
-    """Return the ids in a column of a table, integers as an array; InputError if one is missing."""
+    """Return the ids in a column of a table: integers as an array, any other values as a list.
+    InputError if one is missing.
+
+    ``path`` names the file in errors, and ``what`` and ``is_typed`` are as in ``IdFile``.
+    """
     if column.null_count:
         row = column.is_null().index(True).as_py()
         raise InputError(

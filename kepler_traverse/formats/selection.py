@@ -21,8 +21,8 @@ from .files import DataFile, Where
 SRC_TO_DST = 1
 BOTH_WAYS = 0
 DST_TO_SRC = -1
-# Values of the column of directions as text, in lower case; those of OpenStreetMap and of booleans
-# and numbers as text.
+# The direction of each value that a column of text may have, in lower case: the words of
+# OpenStreetMap, booleans and numbers as text, and words of other maps.
 DIRECTIONS = {
     "yes": SRC_TO_DST,
     "true": SRC_TO_DST,
@@ -38,9 +38,9 @@ DIRECTIONS = {
     "ft": SRC_TO_DST,  # from, to: of navigation maps
     "tf": DST_TO_SRC,
 }
-# In capitals, as Geofabrik and navigation maps write them. Alone, F and T might be false and true
-# as well: a B in the same column tells. Until all rows are read, the letters have codes of their
-# own.
+# Codes of the letters B (both ways), F (src to dst) and T (dst to src), which Geofabrik and
+# navigation maps write in capitals. F and T might also be false and true, unless there is a B in the
+# same column. So letters have codes of their own until all rows are read.
 _LETTERS = {"B": 2, "F": 3, "T": 4}
 # The direction of each code, by which this is indexed: 0 and 1 stand for themselves, 2 to 4 for the
 # letters, and -1 finds the last element.
@@ -70,8 +70,9 @@ class RowSelection:
         return int(self.row_numbers[position])
 
     def twice(self) -> RowSelection:
-        """Return the selection of all rows that are left, and then of all once more, without
-        directions: for two columns of weights, one after the other.
+        """Return a selection with the rows that are left two times over: all of them, and then all
+        of them again. It has no directions. It is for an array in which the weights from src to dst
+        of all rows stand before the weights from dst to src.
         """
         if self.row_numbers is None:
             row_numbers = np.arange(self.total)
@@ -93,12 +94,12 @@ class RowSelection:
 def select_rows(
     table: Any, columns: EdgeColumns, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter to all rows of a file, and read the directions of those that it leaves.
+    """Apply the filter to all rows of a file, and read the directions of the rows that it leaves.
 
-    ``table`` has the columns under the names that they have in the file; ``columns`` says which is
-    which. Return the int64 numbers of the rows for which the filter is true, and their int8
-    directions; None without a filter, or without a column of directions. EdgeListError if the
-    filter cannot be evaluated, or a value is no direction.
+    ``table`` has the columns under the names that they have in the file; ``columns`` says which of
+    them is for what. Return the int64 numbers of the rows for which the filter is true, None
+    without a filter; and the int8 directions of these rows, None without a column of directions.
+    EdgeListError if the filter cannot be evaluated, or a value is no direction.
     """
     condition = options.row_filter
     if condition is None:
@@ -115,8 +116,8 @@ def select_rows(
 
 
 def make_directions(column: pyarrow.ChunkedArray, n_rows: int) -> np.ndarray:
-    """Return the directions of the ``n_rows`` rows of an edge list in memory, int8, of a column of
-    them.
+    """Return the directions, an int8 array of shape (n_rows,), that ``column`` holds as values for
+    the ``n_rows`` rows of an edge list in memory.
 
     EdgeListError for a value that is no direction, or another number of values.
     """
@@ -165,7 +166,8 @@ def _parse_directions(column: Any, where: Where) -> np.ndarray:
         row = compute.index(column.is_null(), True).as_py()
         raise where.error(f"has no value; give each row one of {_MEANING}", row)
 
-    # Numbers are their own codes. Which values are directions is known of each row.
+    # ``codes`` has the direction of each row, or the code of its letter, and ``is_known`` whether
+    # its value is a direction at all. Numbers and booleans are their own codes.
     if kinds.is_boolean(kind):
         column = column.cast(pyarrow.int8())
     elif kinds.is_float16(kind):
@@ -177,7 +179,8 @@ def _parse_directions(column: Any, where: Where) -> np.ndarray:
             is_known = compute.less_equal(column, 1)
         codes = column
     elif kinds.is_string(kind) or kinds.is_large_string(kind):
-        # places in the words, and behind those in the letters, which are not in lower case
+        # ``places``: of each text its position among the words, in any case, or, counted on from
+        # their end, among the letters, in capitals; null for any other text.
         texts = column.cast(pyarrow.large_string())
         words = pyarrow.array(list(DIRECTIONS), pyarrow.large_string())
         letters = pyarrow.array(list(_LETTERS), pyarrow.large_string())

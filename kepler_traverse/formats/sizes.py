@@ -25,7 +25,7 @@ from .files import DataFile
 from .parquet_footer import Chunk, read_chunks, read_footer
 
 _FREELY = 1 << 28  # bytes that any file may unpack to
-_MAX_RATIO = 200  # of unpacked bytes to those of the file, beyond that
+_MAX_RATIO = 200  # the largest ratio of unpacked bytes to bytes of the file, beyond ``_FREELY``
 # Bytes per value in memory, of texts beside their characters.
 _WIDTHS = {
     "BOOLEAN": 1,
@@ -42,11 +42,10 @@ _TEXT_AT_ONCE = 1 << 20  # bytes that are read at a time
 
 
 def find_limit(file: DataFile | None) -> int:
-    """Return the bytes that a file may unpack to: the memory that is left, or less for a small
-    file.
+    """Return the bytes that a file may unpack to: the free memory, or less for a small file.
 
-    For None, or a file that is known by name only as a table in memory is, it is the memory that is
-    left.
+    For None, and for a table in memory, which is a ``DataFile`` with a name alone, it is the free
+    memory. It is 0 if nothing is free.
     """
     limit = available_memory("cpu")
     # A limit of the process (``ulimit -v``) counts all of its addresses.
@@ -57,6 +56,7 @@ def find_limit(file: DataFile | None) -> int:
             n_pages = int(statm.read().split()[0])
         limit = min(limit, soft_limit - n_pages * resource.getpagesize())
     if file is not None and file.filesystem is not None:
+        # A small file may unpack to ``_FREELY`` bytes, and a larger one to a multiple of its size.
         limit = min(limit, max(_FREELY, _MAX_RATIO * file.filesystem.size(file.path)))
     return max(limit, 0)
 
@@ -157,10 +157,11 @@ def _bytes_of_text(parquet: Any, group: int, chunk: Chunk, limit: int) -> int:
     """
     unpacked = chunk.n_bytes
     n_rows = _ROWS_AT_ONCE
-    longest = 0  # of the texts that stand for more bytes than they have in the pages
+    longest = 0  # bytes of the longest text that may stand for more bytes than it has in the pages
     if chunk.is_delta:
         longest = unpacked  # a text may be long by the beginning that it shares with the one before
-        # as many rows at a time as take a quarter of the limit if all texts are the longest
+        # As many rows at a time as take a quarter of the limit if all texts are the longest, but at
+        # least one. The inner ``max`` avoids a division by 0.
         n_rows = max(1, min(n_rows, limit // (4 * max(longest, 1))))
     elif chunk.has_dictionary:  # which comes with the first value
         first = next(parquet.iter_batches(1, row_groups=[group], columns=[chunk.name]), None)
@@ -273,7 +274,8 @@ def _unpacked_size(message: Any) -> int:
     ``RecordBatch.compression``.
     """
     data = message.metadata.to_pybytes()
-    # Positions in ``data``. The first 4 bytes are that of the table ``Message``.
+    # Positions in ``data``, 0 for what is not there. The first 4 bytes are the position of the table
+    # ``Message``.
     batch = _find_field(data, _unpack_integer("<I", data, 0), 2)
     if message.type == "dictionary":
         batch = _find_field(data, batch, 1)

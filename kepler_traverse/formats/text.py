@@ -30,7 +30,8 @@ SAMPLE_LINES = 100  # at the beginning, from which delimiter, header and names a
 
 # an integer as programs write it: 007 and +7 may be names
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-# Each way to match takes time linear in the text: no digit can be taken by two parts.
+# A decimal number: 7, +7., -0.5, .5 or 1e-3. Matching takes time linear in the text, as no digit can
+# be taken by two parts of the pattern.
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -39,7 +40,7 @@ class TextLayout:
     """How the lines of one file are to be read."""
 
     names: tuple[str, ...]  # of all columns of the lines, in order, as the file writes them
-    columns: EdgeColumns  # those of the edges, by their names without blanks
+    columns: EdgeColumns  # the columns of the edges, by their names without blanks
     # one of ``ID_TYPES``, declared by an option or found in the first row; never ``"auto"``
     id_type: str
     found: bool  # whether ``id_type`` was found rather than declared
@@ -66,10 +67,11 @@ Detect = Callable[[DataFile, ReadOptions, str], TextLayout]
 
 
 def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect: Detect) -> str:
-    """Return the type of the ids of all files, one of ``ID_TYPES`` but "auto": the one asked for,
-    or what the first row of the first file holds, of those that have rows and a clear header.
+    """Return the type of the ids of all files, one of ``ID_TYPES`` but "auto".
 
-    ``kind`` names the format in errors, and ``detect`` returns the layout of a file.
+    It is ``options.id_type`` unless that is "auto". Then it is the type that the first row of data
+    shows, in the first file that has rows and of whose first line it is sure whether it holds
+    names; "int64" if there is no such file. ``kind`` names the format in errors, and ``detect`` returns the layout of a file.
     """
     if options.id_type != "auto":
         return options.id_type
@@ -270,7 +272,7 @@ def _column_of_folder(file: DataFile, where: Where, layout: TextLayout, n_rows: 
     the file's folder.
     """
     id_type = layout.id_type
-    # The type that was found in the rows need not be that of the folder's value.
+    # A type that was found in the rows need not fit the value of the folder, which keeps its own.
     if id_type != "string" and layout.found:
         id_type = "auto"
     return edge_column(file.partition_column(where.name, n_rows), where, id_type)
@@ -279,7 +281,7 @@ def _column_of_folder(file: DataFile, where: Where, layout: TextLayout, n_rows: 
 def _select_rows(
     table: pyarrow.Table, layout: TextLayout, options: ReadOptions, file: DataFile
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Apply the filter to the text of all rows, and read the directions of those that it leaves.
+    """Apply the filter to the text of all rows, and read the directions of the rows that it leaves.
 
     ``table`` has the columns of strings as the file calls them. Return the int64 numbers of the
     rows that are left, and their int8 directions; None without a filter, or without a column of
@@ -317,8 +319,9 @@ def header_doubt(
 
 
 def could_count(first: tuple[str, ...], n_below: int) -> bool:
-    """Return whether the values of a first line could count vertices and edges, ``n m``, or be
-    those of a matrix, ``n n m``, as far as the number of rows below it tells.
+    """Return whether the values of a first line could count vertices and edges, ``n m``, or rows,
+    columns and entries of a matrix, ``n n m``, as far as ``n_below``, the number of rows below it,
+    tells.
     """
     # 18 digits fit int64, and are read as int.
     if len(first) < 2 or not all(len(value) <= 18 and is_plain_integer(value) for value in first):
@@ -345,7 +348,8 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
     extents = [compute.min_max(end.slice(1)).as_py() for end in ends]
     low = min(extent["min"] for extent in extents)
     high = max(extent["max"] for extent in extents)
-    # From 0 on the largest vertex is n - 1, from 1 on it is n.
+    # The n vertices are 0..n-1 if the smallest id is 0, and else 1..n: the largest is below n + 0 or
+    # below n + 1.
     if low >= 0 and high < n + min(low, 1):
         raise HeaderDoubtError(
             f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} "
@@ -400,7 +404,7 @@ def first_lines(file: DataFile, source: pyarrow.NativeFile, count: int) -> list[
     than UTF-8.
     """
     lines: list[bytes] = []
-    rest = b""  # the beginning of a line whose end is not read
+    rest = b""  # the beginning of a line whose end was not read yet
     while len(lines) < count:
         block = source.read(1 << 16)
         if not lines and not rest:
@@ -451,7 +455,11 @@ class CleanedLines(io.RawIOBase):
         self._is_start = True  # whether nothing was read yet
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return the rows that whole lines are, each with an end of line; b"" if none is one."""
+        """Return the rows that ``lines`` hold, as bytes with tabs between values and an end of line
+        behind each row; b"" if no line is a row, as where all are comments.
+
+        ``lines`` are whole lines of the text, each with its end of line.
+        """
         raise NotImplementedError
 
     def readable(self) -> bool:
@@ -459,7 +467,9 @@ class CleanedLines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with rows that are ready; return how many bytes, 0 at the end."""
+        """Write bytes of rows to the beginning of ``buffer``, a writable buffer of bytes, and return
+        how many: at least 1, and 0 only at the end of the text.
+        """
         # Until there are rows: lines may all be comments.
         while self._at == len(self._ready):
             block = self._source.read(BLOCK_BYTES)
@@ -506,7 +516,9 @@ class BlankSeparated(CleanedLines):
         self._signs = comment
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return whole lines with tabs between values, and without blanks at their ends."""
+        """Return the rows of whole lines, without comments and blank lines, with one tab between
+        values and no blanks at their ends; b"" if there is no row.
+        """
         # Each step is taken only where it is needed, as most blocks need none.
         if any(bytes([sign]) in lines for sign in self._signs):
             lines = self._comment.sub(b"", lines)

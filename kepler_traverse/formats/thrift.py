@@ -17,7 +17,7 @@ _MAX_SHIFT = 63  # bits below the last 7 that an integer of 64 bits may have
 _UNEXPECTED = "type {} is not expected in a Parquet footer"
 
 # A struct: by the number of each field its type and its value. Values of ``BINARY`` and ``DOUBLE``
-# are bytes, those of ``LIST`` and ``SET`` are ``Items``, those of ``STRUCT`` such dicts.
+# are bytes, values of ``LIST`` and ``SET`` are ``Items``, and values of ``STRUCT`` are such dicts.
 Struct = dict[int, tuple[int, Any]]
 
 
@@ -180,7 +180,7 @@ def _put_struct(out: bytearray, fields: Struct) -> None:
     """Append the bytes of a struct to ``out``; the methods of ``Reader`` say how each thing is
     written.
     """
-    last = 0  # the number of the field before
+    last = 0  # the number of the field that was written before this one
     for number, (kind, value) in fields.items():
         if kind in (TRUE, FALSE):
             written = TRUE if value else FALSE

@@ -126,8 +126,9 @@ def check_edges(
     an edge list.
 
     ``columns`` says which columns these are, by the names that the table or the partitions of the
-    file have. ``first`` is the number in the file of the first row. NoRowsError without a row;
-    EdgeListError for a value that is no id or weight.
+    file have. ``first`` is the number in the file of the first row of ``table``, for errors: above
+    0 if the table is a part of the file. NoRowsError without a row; EdgeListError for a value that
+    is no id or weight.
     """
     table.validate(full=True)
     for column in table.columns:

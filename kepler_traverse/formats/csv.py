@@ -110,11 +110,12 @@ def _split_sample(lines: list[str], delimiter: str) -> list[list[str]]:
 
 def _detect_delimiter(file: DataFile, lines: list[str], options: ReadOptions) -> str:
     """Return the delimiter of the first lines of a file: the only one that cuts all lines into
-    equally many values; of several that do, the only one by which the first line has the names of
-    an edge's ends, or two integers.
+    equally many values; of several such delimiters, the only one by which the first line has the
+    names of an edge's ends, or two integers.
 
-    If none cuts all alike, that of the file's ending may be taken; the reader then says which lines
-    are short or long. EdgeListError if no delimiter, or more than one, is left.
+    If none cuts all lines alike, the delimiter that is usual for the file's ending may be taken;
+    the reader then says which lines are short or long. EdgeListError if no delimiter, or more than
+    one, is left.
     """
     # Delimiters that cut the first line, and those that cut all lines alike.
     rows_of = {sign: _split_sample(lines, sign) for sign in ",\t;|"}
@@ -171,7 +172,7 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions, id_type: str) -> E
         try:
             with reading(file, "CSV", allow_empty=True):
                 layout = detect_layout(file, options, id_type)
-        except (NoRowsError, HeaderDoubtError):  # the host reader looks at the other files
+        except (NoRowsError, HeaderDoubtError):  # the host reader also asks the rest of the files
             return None
         # All files must have the same columns; else ``agree_with`` raises an error.
         columns.append(layout.columns)
@@ -257,7 +258,8 @@ def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, p
             return None
         wide = text[role].astype("int64")
         narrow = wide.astype(kind)
-        # A negative number would come back from uint64 unchanged.
+        # Numbers that do not fit ``kind`` change when they are converted back. Only a negative number
+        # that became uint64 does not, so it is looked for.
         if (kind.startswith("u") and (wide < 0).any()) or not (
             narrow.astype("int64") == wide
         ).all():

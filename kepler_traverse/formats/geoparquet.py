@@ -156,7 +156,8 @@ def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
         raise InputError(
             f"vertices must be a data frame or a pyarrow table, not {arguments.describe(vertices)}"
         )
-    # ``columns`` are the others by name. ``are_of_index``: whether the ids are the table's index.
+    # ``columns`` are all columns but the ids, by name. ``are_of_index``: whether the ids are the
+    # table's index.
     ids, columns, are_of_index = ids_and_columns
     if ids is None:
         raise no_ids("vertices")
@@ -230,7 +231,7 @@ def find_rows(vertices: Any, known: Any, owner: str) -> Any:
     where it is none of the known ids.
 
     Both are columns of ids. An integer is never equal to a string. ``owner`` is what errors call
-    that which has the ids of ``vertices``, such as "frame".
+    the table that has the ids of ``vertices``, such as "frame".
     """
     ids = ids_column(f"the vertices of {owner}", vertices)
     known = ids_column("vertices", known)
@@ -245,8 +246,8 @@ def find_rows(vertices: Any, known: Any, owner: str) -> Any:
 
 
 def _integers_in_type(integers: np.ndarray, kind: Any) -> Any:
-    """Return integers as an array of pyarrow of the integer type ``kind``, null where that does not
-    hold one.
+    """Return integers as an array of pyarrow of the integer type ``kind``, null in place of an
+    integer that the type does not hold.
     """
     dtype = np.dtype(kind.to_pandas_dtype())
     limits = np.iinfo(dtype)
@@ -280,10 +281,10 @@ class Coordinates:
         return np.asarray(rows.is_valid())
 
     def look_up_known(self, vertices: Any) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-        """Return a bool per id of the column ``vertices``: whether it has coordinates; and x and y,
-        float64, of those that have, in their order.
+        """Return a bool per id of the column ``vertices``: whether it has coordinates; and two
+        float64 arrays with x and y of the ids that have coordinates, in their order.
 
-        InputError if one of these is not finite.
+        InputError if one of these coordinates is not finite.
         """
         column = ids_column("the vertices of the graph", vertices)
         is_known = self.has(column)
@@ -369,11 +370,12 @@ def _columns_of_ends(table: Any) -> tuple[str, ...]:
 
 
 def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] | None]:
-    """Return a table with a row per path, of a table of ``paths`` that has a row per vertex of each
-    path; and the bounds of all paths, see ``find_bounds``.
+    """Return a table with a row per path, made of ``table``, a result of ``paths`` with a row per
+    vertex of each path; and the bounds of all paths, see ``find_bounds``.
 
-    The row of a path has its line in the column ``geometry``, in well-known binary, the number of
-    its vertices in the column ``vertices``, and in the other columns what they have at its end.
+    The row of a path has its line in the column ``geometry``, in well-known binary, and the number
+    of its vertices in the column ``vertices``. All other columns have the value of the path's last
+    row.
     InputError if the rows do not stand in the order of the paths.
     """
     if "vertices" in table.column_names:
@@ -395,8 +397,8 @@ def make_lines(table: Any, coordinates: Coordinates) -> tuple[Any, list[float] |
     # One behind the last row of each path; without rows there is no path, so no end either.
     end = np.append(first[1:], position.size)[: first.size]
 
-    # Well-known binary, little-endian: a line is 2, its number of points, and these; a path of one
-    # vertex is a point, which is 1 and itself.
+    # Well-known binary: byte 1 for little-endian, then for a line 2, the number of its points, and
+    # the points; for a path of one vertex, which is a point, 1 and the point.
     lines = []
     for begin, after in zip(first.tolist(), end.tolist(), strict=True):
         n = after - begin
@@ -462,9 +464,10 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     hulls = []
     counts = []  # of the vertices of each hull
     for begin, end in zip(firsts, [*firsts[1:], rank.size][: len(firsts)], strict=True):
-        # One behind the last row of each band; the NaN differs from any band, so the last one ends.
+        # One behind the last row of each band. The NaN differs from any band, so it ends the largest
+        # band of the source.
         ends = np.flatnonzero(np.diff(band[begin:end], append=np.nan)) + 1 + begin
-        # the vertices within a cutoff are those of this band and of all before it
+        # the vertices within a cutoff are the vertices of its band and of all bands before it
         for end_of_band in ends.tolist():
             places = shapely.multipoints(points[begin:end_of_band])
             hull = shapely.concave_hull(places, ratio=ratio)
@@ -501,7 +504,7 @@ def geo_metadata(
     ``geometry``: the key "geo" with a text in JSON.
 
     ``kinds`` are the types of the geometries, ``crs`` is as ``crs_entry`` returns it, and
-    ``bounds`` are the smallest x and y, and the largest, or None if that is not known.
+    ``bounds`` are the smallest x and y, and then the largest x and y; None if they are not known.
     """
     column: dict[str, Any] = {"encoding": "WKB", "geometry_types": list(kinds), **crs}
     if bounds is not None:
@@ -521,11 +524,11 @@ def _path_text(path: Any) -> str:
 
 
 def crs_entry(crs: Any) -> dict[str, Any]:
-    """Return the coordinate reference system as entries of the metadata of a column: ``{}``, or the
-    key ``crs``. InputError if it is none.
+    """Return the coordinate reference system ``crs`` as entries of the metadata of a column.
 
-    ``crs`` is as for ``write_geoparquet``. The format takes longitude and latitude of WGS 84 where
-    there is no entry.
+    For ``CRS84`` it is ``{}``, as the format takes longitude and latitude of WGS 84 where there is
+    no entry. For None, an unknown system, the key ``crs`` has the value None; for a mapping in
+    PROJJSON it has a copy of that. InputError for anything else.
     """
     if isinstance(crs, str) and crs == CRS84:
         return {}
@@ -549,7 +552,7 @@ def _to_arrow(value: Any, name: str) -> Any:
     been validated; InputError, which calls it ``name``, for anything else.
     """
     table = None
-    # Frames of polars and cuDF have ``to_arrow``, those of pandas ``iloc``.
+    # Frames of polars and cuDF have ``to_arrow``, and frames of pandas have ``iloc``.
     try:
         if isinstance(value, pyarrow.Table):
             table = value

@@ -111,7 +111,9 @@ def read_link_table(path: Any, use: str | None = None) -> dict[str, Any]:
         texts_of_links = _texts(links, table, "link_id")
         columns["link_id"] = _ids([texts_of_links], are_numbers=_are_numbers(texts_of_links))[0]
 
-    # Links that are not directed occur once more, the other way: of each row, the link that it is.
+    # A link that is not directed has a second row, from its to-node to its from-node. ``back`` are
+    # the positions of these links in the table, and ``rows`` is the position of the link of each
+    # row.
     back = np.flatnonzero(~is_directed)
     rows = np.concatenate([np.arange(len(table)), back])
     src, dst = _nodes(links, table, "from_node_id", "to_node_id")
@@ -146,8 +148,8 @@ def read_trip_table(path: Any) -> dict[str, Any]:
 
 
 def _select_use(path: Path, table: Any, use: str | None) -> Any:
-    """Return the rows of a table of links that ``use``, such as "auto", may take. If it is None
-    these are all, with a warning if links are limited to some uses.
+    """Return the rows of a table of links that ``use``, such as "auto", may take. If ``use`` is
+    None, return all rows, and warn if links are limited to some uses.
 
     A link without ``allowed_uses`` is open to all. ``use_group.csv``, beside the file at ``path``,
     may name several uses by one word. InputError if no link has the use.
@@ -202,8 +204,8 @@ def _read_use_groups(path: Path) -> dict[str, str]:
 
 
 def _parse_uses(text: str | None, groups: dict[str, str]) -> set[str]:
-    """Return the uses in a text such as ``"auto,bike"``, in lower case: its words, and those of
-    each group that a word names.
+    """Return the uses in a text such as ``"auto,bike"``, in lower case: its words, and the words of
+    each group that a word names. The set is empty for None, which stands for a missing text.
 
     ``groups`` are as ``_read_use_groups`` returns them. A group may hold another one, or itself.
     """
@@ -230,9 +232,9 @@ def _find_folder(path: Any) -> Path:
 def _read_csv(path: Path, needed: tuple[str, ...], ids: tuple[str, ...] = ()) -> Any:
     """Return a file of GMNS as a table of pyarrow, with a column ``_ROW`` besides.
 
-    ``needed`` are the columns that it must have. Those of ``ids`` are texts, as 007 is not 7; the
-    types of others are detected. EdgeListError if the file or a needed column is missing, or there
-    is no row.
+    ``_ROW`` is the number of each row, from 0. ``needed`` are the columns that the file must have.
+    The columns ``ids`` are texts, as 007 is not 7; the types of other columns are detected.
+    EdgeListError if the file or a needed column is missing, or there is no row.
     """
     from pyarrow import csv
 

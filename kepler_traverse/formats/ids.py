@@ -86,9 +86,10 @@ class IdFile:
         """Return the ids in the type of a graph's ids, which are strings or else integers: a list,
         or an array for a column of integers.
 
-        ``strings``: whether the ids of the graph are strings. ``is_vertex`` says whether a string is an id of the graph, for lines that could be read in
-        two ways. InputError if a value is no id, is not of the type of the graph's ids, or it is
-        not sure which id it is; the message names file and line or row.
+        ``strings``: whether the ids of the graph are strings. ``is_vertex`` says whether a string
+        is an id of the graph, for lines that could be read in two ways. InputError if a value is no
+        id, is not of the type of the graph's ids, or it is not sure which id it is; the message
+        names file and line or row.
         """
         # Integers where integers are wanted. An empty array goes on to the error for no ids.
         if isinstance(self.values, np.ndarray) and self.values.size and not strings:

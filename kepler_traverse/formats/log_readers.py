@@ -64,7 +64,7 @@ def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
 
 def _current_metadata(file: DataFile) -> str:
     """Return the path of the file with the current metadata of a table of Iceberg: the file that
-    the user has named, the one that a hint beside the metadata names, or the only one.
+    the user has named, else the file that a hint beside the metadata names, else the only file.
 
     Only the catalog of a table knows for certain which is current. EdgeListError if there are
     several files and no hint, or the hint names none of them.

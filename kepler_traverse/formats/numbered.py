@@ -36,7 +36,9 @@ class _BelowHead(BlankSeparated):
     _in_head = True  # whether the head is still to come
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return whole lines with tabs between values, without comments and the head."""
+        """Return the rows of whole lines with tabs between values, without comments and the head;
+        b"" if there is no row.
+        """
         lines = super()._clean(lines)
         if self._in_head and lines:
             lines = lines.partition(b"\n")[2]
@@ -50,8 +52,8 @@ class _Arcs(_BelowHead):
     _row = 0  # number of the next arc, from 0
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return whole lines without the letter ``a`` of an arc; EdgeListError for a line without
-        it.
+        """Return the arcs of whole lines as rows with tabs between values, without the letter ``a``
+        that begins each arc; b"" if there is none. EdgeListError for a line without the letter.
         """
         lines = super()._clean(lines)
         arcs, n_arcs = re.subn(rb"^a\t", b"", lines, flags=re.MULTILINE)
@@ -132,7 +134,8 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _only_file(files: list[DataFile], options: ReadOptions, kind: str) -> DataFile:
-    """Return the one file of a format that numbers its vertices and has no names of columns.
+    """Return the only one of ``files``, which are of a format that numbers its vertices and has no
+    names of columns.
 
     ``kind`` is what errors call the format. EdgeListError for several files, InputError for options
     that name columns.
@@ -290,8 +293,8 @@ def _check_rows(
 
 
 def _mirror_entries(table: pyarrow.Table, symmetry: str) -> pyarrow.Table:
-    """Return the entries of a matrix with those on the other side of the diagonal behind them, as a
-    symmetric file lists one side alone.
+    """Return the entries of a matrix, and behind them their mirror images at the diagonal, as a
+    symmetric file lists one side of it alone.
 
     ``table`` has the columns src, dst and perhaps weight. ``symmetry`` is "general", for which
     nothing is added, "symmetric" or "skew-symmetric", for which added weights are negative.

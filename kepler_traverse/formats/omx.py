@@ -118,9 +118,10 @@ def read_matrices(
     """Return matrices by name, float64 of one shape, and the ids of their rows and of their
     columns.
 
-    ``names`` are those of the matrices, None for all. ``lookup`` names the lookup with the ids:
-    None for the only one of the file, or positions from 1 if it has none. InputError for a name
-    that is not there, or a choice that is not sure.
+    ``names`` are the names of the matrices, None for all matrices of the file. ``lookup`` is the
+    name of the lookup that holds the ids, which are then those of rows and of columns. None: the
+    only lookup of the file, or, if the file has none, the ids are positions from 1. InputError for
+    a name that is not there, or if ``lookup`` is None and the file has several.
     """
     with _opened(path) as file:
         known = list(file["data"])
@@ -184,8 +185,9 @@ def require_memory(path: Any, n_cells: int, n_matrices: int) -> None:
 
 
 def _common_shape(path: Any, datasets: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the shape that all matrices have, rows and columns; ``datasets`` are those of HDF5 by
-    name, at least one. InputError if one is no matrix of numbers, or has another shape.
+    """Return the numbers of rows and of columns that all matrices have. ``datasets`` has the
+    dataset of HDF5 of each matrix by name, at least one. InputError if a dataset is no matrix of
+    numbers, or has another shape than the first.
     """
     first = next(iter(datasets))
     for name, dataset in datasets.items():
@@ -217,6 +219,7 @@ def exact_floats(what: str, values: np.ndarray) -> np.ndarray:
     may not hold exactly: beyond 2^53.
     """
     if values.dtype.kind in "iu" and values.size:
+        # the largest absolute value: of the largest number, or of the smallest if it is negative
         largest = max(int(values.max()), -int(values.min()))
         if largest > FLOAT64_EXACT:
             raise InputError(f"{what} holds {largest}, which float64 cannot hold; scale it down")

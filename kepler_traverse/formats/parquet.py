@@ -17,10 +17,10 @@ from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, no_ro
 from .files import WEIGHTS, DataFile, Where, reading
 from .sizes import require_parquet, value_type
 
-# Fewer are decoded on the host and copied to the GPU in less time than cuDF takes to import. On the
-# host of an H200 16.8 million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF;
-# almost all of the latter is its import. The bound is where the first, extrapolated, meets the
-# second.
+# Fewer rows are decoded on the host and copied to the GPU in less time than cuDF takes to import. On
+# the host of an H200 16.8 million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF,
+# of which almost all is its import. At this number of rows both would take equally long, if the time
+# of pyarrow and the copy grows with the rows and the time of cuDF does not.
 _ROWS_FOR_CUDF = 60_000_000
 # rows, and bytes of the pages of a column, that are in memory at a time where columns are put into
 # files
@@ -30,7 +30,7 @@ _PAGES_AT_ONCE = 1 << 20
 
 def read_parquet(files: list[DataFile], options: ReadOptions) -> EdgeList:
     """Return the edges of Parquet files. If the device is a GPU, cuDF reads them there where ids
-    and weights are plain numbers and rows are many.
+    and weights are plain numbers and rows are many. All other files are read by pyarrow.
     """
     # Strings, filters, directions and weights that close an edge are left to the reader of the
     # host.
@@ -179,7 +179,9 @@ class _Head(NamedTuple):
 
 
 def _read_head(file: DataFile, options: ReadOptions) -> _Head | None:
-    """Return what the footer of a file says, with its columns of edges; None without rows."""
+    """Return what the footer of a file says, with its columns of edges; None if the file has no
+    row. EdgeListError if the file is damaged, or lacks the columns.
+    """
     with reading(file, "Parquet"), file.open_random() as source:
         _check_head(source, file)
         with pyarrow.parquet.ParquetFile(source) as parquet:
@@ -229,8 +231,10 @@ def _are_plain_numbers(types_of_files: list[dict[str, Any]], options: ReadOption
 
 
 def _frame(cudf: Any, files: list[DataFile], names: list[str]) -> Any:
-    """Return the columns ``names`` of files with the same types as one frame of cuDF. It opens
-    local files itself, by their paths; others are opened here.
+    """Return the columns ``names`` of files with the same types as one frame of cuDF.
+
+    ``cudf`` is the module. It opens local files itself, by their paths; files of other file systems
+    are opened here.
     """
     with contextlib.ExitStack() as open_files:
         sources = []

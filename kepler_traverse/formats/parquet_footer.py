@@ -34,8 +34,8 @@ _TYPES = (
     "BYTE_ARRAY",
     "FIXED_LEN_BYTE_ARRAY",
 )
-# numbers of the encodings by which a text is what it does not share with the one before, or a
-# number the difference to it
+# Numbers of the encodings that write a value by its difference from the value before: of a number
+# the difference, of a text the part that the text before does not begin with.
 _DELTA_ENCODINGS = frozenset({5, 6, 7})
 
 
@@ -144,7 +144,7 @@ def _row_groups(footer: bytes, is_read: Callable[[str], bool]) -> Iterator[list[
 
 
 def _columns(reader: Reader, leaves: list[_Leaf], are_read: list[bool]) -> Iterator[Chunk]:
-    """Yield the columns of the row group at which the reader is, of those for which ``are_read`` is
+    """Yield those columns of the row group at which ``reader`` stands for which ``are_read`` is
     True.
 
     ``leaves`` are the columns of the schema, and ``are_read`` has a bool for each. A row group has
@@ -188,6 +188,7 @@ def _leaves(element: Struct, below: Iterator[Struct], prefix: str) -> Iterator[_
         if child is None:
             raise ValueError("its schema is cut short")
         name = prefix + child[fields.NAME][1].decode()
+        # An element with children is a nested column, and one with a type holds values itself.
         if child.get(fields.N_CHILDREN, (I32, 0))[1]:
             yield from _leaves(child, below, f"{name}.")
         elif fields.TYPE in child:

@@ -71,7 +71,8 @@ def find_id_type(files: list[DataFile], options: ReadOptions, kind: str, detect:
 
     It is ``options.id_type`` unless that is "auto". Then it is the type that the first row of data
     shows, in the first file that has rows and of whose first line it is sure whether it holds
-    names; "int64" if there is no such file. ``kind`` names the format in errors, and ``detect`` returns the layout of a file.
+    names; "int64" if there is no such file. ``kind`` names the format in errors, and ``detect``
+    returns the layout of a file.
     """
     if options.id_type != "auto":
         return options.id_type

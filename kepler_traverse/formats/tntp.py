@@ -37,10 +37,11 @@ LINK_COLUMNS = (
 # names of lines of the header: the first vertex that paths may lead through, and the last line
 FIRST_THROUGH = "FIRST THRU NODE"
 _END = "END OF METADATA"
-# lines of which several must say the same
+# names of lines of the header that may occur several times only with the same value
 _NUMBERS_OF_HEADER = (FIRST_THROUGH, "NUMBER OF LINKS", "TOTAL OD FLOW")
 # Words of the comment above the rows: columns that could be taken for each other.
 _HEADINGS = ("init", "term", "capacity", "length", "freeflow", "power", "speed", "toll", "type")
+# a line of the header, such as "<NUMBER OF LINKS> 76": its name, and its value with blanks
 _HEADER = re.compile(r"\s*<([^>]*)>(.*)")
 _PIECE = 2**20  # bytes that are read at a time
 _MAX_ENDING = 80  # characters of a line in a message
@@ -102,10 +103,12 @@ class _LinkRows(CleanedLines):
         self._line = 0  # counted from 1
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return the rows of whole lines, of those below the header, without comments.
+        """Return the rows of whole lines below the header, without comments, with tabs between
+        values; b"" if there is no row.
 
-        EdgeListError for a line above the end of the header that is neither a comment nor a line of
-        the header, and for a row that has not a value per column of ``LINK_COLUMNS``.
+        Lines of the header give no rows. EdgeListError for a line above the end of the header that
+        is neither a comment nor a line of the header, and for a row that has not a value per column
+        of ``LINK_COLUMNS``.
         """
         rows = []
         if not self._line:
@@ -134,12 +137,13 @@ class _LinkRows(CleanedLines):
 
 
 def _check_order(file: DataFile, line: int, text: str) -> None:
-    """Raise EdgeListError for a comment that names all columns, in another order than that of the
-    format. ``line`` is its number, counted from 1, and ``text`` the comment.
+    """Raise EdgeListError for a comment that names all columns in another order than the format
+    has. ``line`` is the number of the comment's line, counted from 1, and ``text`` the comment.
     """
     # without blanks and signs, so that "Free Flow Time" is "freeflowtime"
     letters = "".join(filter(str.isalpha, text.lower()))
     places = [letters.find(name) for name in _HEADINGS]
+    # ``find`` returns -1 for a name that does not occur, so ``min`` tells whether all occur.
     if min(places) >= 0 and places != sorted(places):
         what = f"names the columns in another order than TNTP has: {', '.join(LINK_COLUMNS)}"
         raise _error(file, line, text, what)
@@ -305,6 +309,7 @@ def _parse_number(kind: Any, text: str) -> int | float:
     return float(text)
 
 
+# a line such as "Origin 12", whose group is the origin
 _ORIGIN = re.compile(r"^\s*Origin\s+(\S+)\s*$", re.IGNORECASE | re.MULTILINE)
 
 

@@ -192,8 +192,8 @@ def graph_from_edges(
     if len(edges) == 1 and (columns := tables.column_tuple(edges[0])) is not None:
         edges = columns
 
-    # A table, after which names of its columns may follow. An edge_index has the two ends alone, so
-    # that the other columns may stand beside it.
+    # Three cases: a table with names of its columns by position behind it; an edge_index, which has
+    # the two ends alone, with other columns beside it; a table alone, or with names by keyword.
     others = (weight, reverse_weight, oneway)
     has_other_columns = any(column is not None for column in others) and not _has_name(
         *named.values(), oneway
@@ -229,10 +229,12 @@ def _has_name(*values: Any) -> bool:
 
 
 def _merge_columns(positional: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns of edges, or their names, by role, None for one that was not given.
+    """Return a dict with the keys of ``named``: for each role its column, or the name of its
+    column; None if it was not given.
 
-    ``positional`` are the arguments src, dst and weight that were given by position, and ``named``
-    has those that were given by name. InputError if there are too many, or one is given twice.
+    ``positional`` are the arguments src, dst and weight that were given by position. ``named`` has
+    the arguments that were given by keyword, None for others. InputError if more than three are
+    given by position, or one both ways.
     """
     if len(positional) > len(_NAMES):
         raise InputError(
@@ -304,7 +306,8 @@ def _from_columns(
     """Build a graph of columns in memory.
 
     ``columns`` has, for ``src``, ``dst``, ``weight`` and ``reverse_weight``, the column or None.
-    ``oneway`` is the column of directions, or None. Strings are built as those of a file are.
+    ``oneway`` is the column of directions, or None. Columns of strings go the way of columns of a
+    file; integers are built from the memory and on the device where they are.
     """
     _require_columns(columns, oneway, weighted)
     closes = columns["reverse_weight"] is not None  # whether a weight may close a direction
@@ -316,8 +319,8 @@ def _from_columns(
     }
     directions = _row_directions(oneway, columns["src"])
 
-    # Strings, which Arrow holds, are numbered as those of a file. Errors of the readers call their
-    # options by the arguments of ``graph_from_edges``.
+    # Strings, which Arrow holds, are numbered as strings of a file are. Errors of the readers call
+    # their options by the arguments of ``graph_from_edges``.
     if any(isinstance(column, pyarrow.ChunkedArray) for column in columns.values()):
         with options_spelled(_argument_text), system_memory_pool():
             options = ReadOptions(reverse_weight_column="reverse_weight" if closes else None)
@@ -426,7 +429,7 @@ def _from_table(
         )
         edges = [tables.read_table(table, options)]
         del table
-        # Directions that are a column of their own are those of all rows.
+        # A column of directions beside the table has a direction for each row.
         if directions is not None:
             edges = [replace(edges.pop(), directions=directions)]
         columns = edges[0].columns

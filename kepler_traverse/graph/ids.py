@@ -66,7 +66,7 @@ def in_one_integer_type(ends: dict[str, Array]) -> list[Array]:
     columns = list(ends.values())
     kind = np.result_type(*columns)
     if kind.kind == "f":
-        # int64 beside uint64: int64, unless a number needs the other one.
+        # int64 beside uint64: int64, unless a number is so large that only uint64 holds it.
         kind = np.dtype(np.int64)
         occupied = [extent(column) for column in columns if column.size]
         if max((int(high) for _, high in occupied), default=0) > np.iinfo(np.int64).max:
@@ -199,8 +199,8 @@ class VertexIds:
         """
         requested = arguments.ids(plural(arguments.text("role", role)), ids)
 
-        # All must have the type of the graph's ids. An array holds integers alone, so that of a
-        # graph with strings its first element is wrong.
+        # All must have the type of the graph's ids. An array holds integers alone, so for a graph
+        # with strings its first element is already wrong.
         wrong: list[Any] = []
         if isinstance(requested, list):
             expected = str if self.are_strings else int
@@ -267,7 +267,8 @@ class VertexIds:
         end of the ids only one.
         """
         ids = self._on_host
-        # The nearest number that the type of the ids holds.
+        # The number nearest to ``unknown`` that the type of the ids holds: ``unknown`` itself, or the
+        # end of the range that it lies beyond.
         limits = np.iinfo(ids.dtype)
         nearest = np.array(min(max(unknown, limits.min), limits.max), ids.dtype)
         place = int(np.searchsorted(ids, nearest))
@@ -304,8 +305,8 @@ class VertexIds:
         """
         ids = self._on_host
 
-        # In the type of the ids, in which ids are compared without rounding; 0 stands for what that
-        # does not hold.
+        # ``in_range``: the integers in the type of the ids, so that they are compared without
+        # rounding. 0 stands for an integer that the type does not hold, where ``fits`` is False.
         limits = np.iinfo(ids.dtype)
         if isinstance(requested, list):
             fits = np.array([limits.min <= i <= limits.max for i in requested], bool)
@@ -316,7 +317,7 @@ class VertexIds:
             fits = (requested >= limits.min) & (requested <= limits.max)
             in_range = np.where(fits, requested, 0).astype(ids.dtype)
 
-        last = max(ids.size - 1, 0)
+        last = max(ids.size - 1, 0)  # the largest position; 0 also without ids
         has_gaps = not ids.size or int(ids[-1]) - int(ids[0]) > last
         # Without gaps a position is the difference to the first id. One that wraps around belongs
         # to no id, which the comparison below finds.
@@ -336,8 +337,8 @@ class VertexIds:
 
         Few are found by binary search, many by a hash table of all ids.
         """
-        # All are encoded at once, which fails if one of them is no valid Unicode. Then the others
-        # are looked up alone.
+        # All are encoded at once, which fails if one of them is no valid Unicode. Then only the
+        # valid ones are looked up, and the rest keeps -1.
         try:
             "".join(requested).encode()
         except UnicodeEncodeError:  # a lone surrogate, which no text file can contain

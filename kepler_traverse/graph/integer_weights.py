@@ -97,8 +97,8 @@ def find_decimal_unit(graph: Graph) -> float | None:
     """Return the largest power of ten, from 1 to 1e-9, that all weights are multiples of; None if
     there is none.
 
-    A float counts as a multiple if it is the number of its type that is nearest to one: 0.1 is not
-    exact.
+    A float counts as a multiple if no number of its type is nearer to that multiple, as decimal
+    fractions such as 0.1 are not exact in binary.
     """
     weights: Any = graph.weights
     # A power that does not fit is mostly seen at the first weights, so that all are rarely read.
@@ -135,6 +135,7 @@ def suggest_unit(graph: Graph) -> float:
         return 1.0  # any unit does
     smallest = float(nonzero.min())
     mean = float(xp.mean(nonzero, dtype=np.float64))
+    # ``_FEW`` is the "thousandth": rounding a mean weight changes it by that part at most.
     power = np.floor(np.log10(min(mean / _FEW, smallest)))
     # below it the largest count would leave the integers that float64 has
     least_power = np.ceil(np.log10(float(nonzero.max()) / _MAX_COUNT))
@@ -159,8 +160,7 @@ def _are_multiples(weights: Any, scale: float) -> bool:
 def _count(graph: Graph, unit: float) -> IntegerWeights:
     """Return a graph with the weights as counts of a unit, which is above 0, rounded to integers.
 
-    InputError if a count leaves the integers that float64 has, or becomes 0 where the weight is
-    not.
+    InputError if a count is 2^53 or more, or becomes 0 where the weight is not 0.
     """
     weights: Any = graph.weights
     xp = namespace(weights)

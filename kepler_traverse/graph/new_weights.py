@@ -231,8 +231,8 @@ def _weights_of_rows(
 ) -> _EdgeWeights:
     """Return the weights of the stored edges, and their rows, from one or two weights per row.
 
-    ``weight_columns`` has the weights from src to dst, or of both directions, and then perhaps
-    those from dst to src.
+    ``weight_columns`` has one column with the weights of both directions, or two: the weights from
+    src to dst, and the weights from dst to src.
     """
     edge_rows: Any = graph.edge_rows
     # Without ``edges_of_rows`` no row was merged with another one, so weights only change places.
@@ -252,16 +252,17 @@ def _weights_of_rows(
         # ``no_edge`` is below 0, too, but no row that has it in this slot has a negative weight.
         return is_negative(value) & (edge < 0)
 
-    # Of two columns of weights, the first is that of the first slot.
+    # Of two columns of weights, the first has the weights of the edges in the first slot.
     places = positions_where(is_negative_loop, first_slot, weights[: first_slot.size])
     loops = smallest_weights(-1 - first_slot[places], weights[places], integers)
 
-    # Of the rows of an edge the one of the smallest weight counts.
+    # Of the rows that became one edge, the row of the smallest weight counts.
     backend: EdgeRowsBackend = edge_rows_on_gpu if graph.device == "cuda" else edge_rows_on_cpu
     # The edges of a row are side by side, so that the first of equal weight is of the smallest row.
-    # With two slots, those of row r are at 2 r and 2 r + 1.
+    # With two slots, the edges of row r are at 2 r and 2 r + 1.
     edges = xp.stack(slots, axis=1).ravel()
-    # One weight per row counts for the edge there and for that back.
+    # One weight per row counts for its edge from src to dst and for its edge from dst to src. So the
+    # list has one column per slot.
     columns = [*weights.reshape(len(weight_columns), -1)] * (len(slots) // len(weight_columns))
     values = xp.stack(columns, axis=1).ravel()
     lowest = backend.lowest_weights([edges], values, graph.n_edges)
@@ -274,9 +275,9 @@ def _weights_of_rows(
 
 
 def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array]:
-    """Return the stored edge of each row of the edge list, from src to dst, and perhaps those from
-    dst to src: one slot or two, as ``_EdgeWeights`` defines them. ``no_edge`` stands in place of
-    the edges that a weight closes.
+    """Return the stored edges of each row of the edge list, from src to dst and, if rows have edges
+    in both directions, from dst to src: one slot or two, as ``_EdgeWeights`` defines them.
+    ``no_edge`` stands in place of the edges that a weight closes.
     """
     slots = _slots_of_rows(graph)
     # One column of weights counts for both slots.
@@ -289,10 +290,12 @@ def _open_slots(graph: Graph, weight_columns: list[_WeightColumn]) -> list[Array
 
 
 def _slots_of_rows(graph: Graph) -> list[Array]:
-    """Return the stored edge of each row of the edge list, from src to dst, and perhaps those from
-    dst to src: one slot or two, as ``_EdgeWeights`` defines them. No weight has closed an edge yet.
+    """Return the stored edges of each row of the edge list, from src to dst and, if rows have edges
+    in both directions, from dst to src: one slot or two, as ``_EdgeWeights`` defines them. No
+    weight has closed an edge yet.
 
-    The graph knows its ``edge_rows``. Where it has no ``edges_of_rows``, these follow from them.
+    The graph has ``edge_rows``. If it has ``edges_of_rows``, these are the slots; else slots are
+    made from ``edge_rows``, and which of two slots has which direction is left open.
     """
     if graph.edges_of_rows is not None:
         return list(graph.edges_of_rows)
@@ -352,11 +355,11 @@ def _weights_of_slots(
 
 
 def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
-    """Return a graph without the edges that are closed, in which ``edge_rows`` and
-    ``edges_of_rows`` are those of the edges that are left.
+    """Return a copy of ``graph`` without the edges that are closed. Its ``edge_rows`` and
+    ``edges_of_rows`` go by the remaining edges.
 
-    ``graph`` still has all edges, with the new weights. ``edge_weights.is_open`` says which of them
-    are left.
+    ``graph`` still has all edges, with the new weights. ``edge_weights.is_open`` is False for the
+    edges that are closed.
     """
     is_open: Any = edge_weights.is_open
     weights: Any = graph.weights
@@ -410,7 +413,7 @@ def _weights_of_edges(
         if not graph.directed:
             # An edge is closed in both directions, or in none: closed ones compare as infinite.
             _refuse_two_weights(graph, xp.where(is_open, weight.astype(np.float64), np.inf))
-        # 0 for those of closed edges, which the check of weights would refuse.
+        # Weights of closed edges become 0, as the check would refuse NaN and infinity.
         weight = xp.where(is_open, weight, weight.dtype.type(0))
     # Weights that have the right type already are returned without a copy. A graph shares no memory
     # with what its maker may change.
@@ -429,7 +432,7 @@ def _refuse_two_weights(graph: Graph, weights: Array) -> None:
     the other direction. Bits are compared, as a GPU takes subnormal numbers for zero.
     """
     backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
-    back: Array
+    back: Array  # of each stored edge the weight of its other direction
     _, _, back = backend.transpose(graph.offsets, graph.targets, weights)
     bits = np.dtype(f"i{weights.itemsize}")
     for (first, bits_there), (_, bits_back) in zip(
@@ -438,7 +441,8 @@ def _refuse_two_weights(graph: Graph, weights: Array) -> None:
         places = namespace(bits_there).flatnonzero(bits_there != bits_back)
         if not places.size:
             continue
-        # The first such edge, whose tail is the vertex that has its position in its adjacency list.
+        # The first edge whose two weights differ. ``first`` is the position of the slice. The tail of
+        # the edge is the vertex whose adjacency list has the position of the edge.
         edge = first + int(places[0])
         u = int(np.searchsorted(to_host(graph.offsets), edge, "right")) - 1
         ids = [graph.ids_at([vertex])[0] for vertex in (u, int(graph.targets[edge]))]

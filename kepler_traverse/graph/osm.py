@@ -32,6 +32,7 @@ _SOUTH = 900_000_000
 _MPH = 1.609344  # km per mile
 _WALKING_PACE = 7.0  # km/h: what maxspeed=walk allows
 _FASTEST = 300  # km/h that a limit can be; others are slips, such as the time of a sign
+# a limit of speed, such as "50", "50.5 km/h" or "30mph": its number and its unit, None without one
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)\s*(mph|km/h|kmh|kph)?")
 # Values of tags of access that close a street to the mode, and those that open one.
 _DENIED = {"no", "private", "agricultural", "forestry", "military", "emergency", "use_sidepath"}
@@ -260,8 +261,9 @@ def from_osm(
 def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:
     """Return whether a street is open in the order of its nodes, and whether it is open against it.
 
-    ``tags`` are those of the street. The most specific tag of direction decides; without one, some
-    kinds of streets are one-way.
+    ``tags`` are the tags of the street. The most specific tag of direction decides, except that a
+    cycleway against a one-way street opens both directions. Without such a tag, roundabouts and
+    motorways are one-way, and all streets are open in both directions to people on foot.
     """
     for key in mode.oneway:
         value = tags.get(key, "")
@@ -293,7 +295,8 @@ def _has_contraflow(tags: dict[str, str], mode: _Mode) -> bool:
 def _speeds(tags: dict[str, str], mode: _Mode) -> tuple[float, float]:
     """Return the speeds on a street in km/h along its nodes and against them, 0 where it is closed.
 
-    The limit of a direction comes first, then that of both, then the speed of the kind of street.
+    A limit of one direction comes first, then the limit of both directions, then the speed of the
+    kind of street. A mode that heeds no limits has the speed of the kind.
     """
     speed = _speed_of_kind(tags, mode)
     if not speed or not mode.limited:
@@ -377,7 +380,7 @@ class _Ways:
         for way in ways:
             tags = dict(way.tags)
             along, against = _speeds(tags, mode)
-            if along:  # Above 0, as the other one then is: only then the street is open.
+            if along:  # above 0 if the street is open to the mode; then ``against`` is, too
                 name = tags.get("name", "")
                 directions = _direction(tags, mode)
                 self.facts.append(
@@ -412,7 +415,7 @@ class _Ways:
         is_there = x != _NOWHERE  # per node: whether its place was found
         outside = is_there & ((np.abs(x) > _WEST) | (np.abs(y) > _SOUTH))
         if outside.any():
-            first = outside.argmax()
+            first = outside.argmax()  # the first position at which ``outside`` is True
             raise EdgeListError(
                 f"{file}: node {nodes[first]} lies outside the earth, at "
                 f"{x[first] / 1e7}, {y[first] / 1e7}"

@@ -15,7 +15,7 @@ _SIDE = 84  # rows and columns of streets, of which a disc is built on
 _BLOCK = 90.0  # metres between streets, before they bend
 _MAIN = 10  # one of so many streets side by side is a main road
 _SPEED = 6.0  # metres per second
-_MAIN_SPEED = 14.0  # the same on main roads
+_MAIN_SPEED = 14.0  # metres per second on main roads
 _DELAY = 5.0  # seconds that each street takes besides, for its junction
 _SCHOOLS = 12  # number of schools
 _METRES_PER_DEGREE = 111_320.0  # at the equator, in both directions
@@ -206,8 +206,9 @@ def _lay_streets(
             & grid.is_land[end]
             & (is_main | (~crosses & (draws.random(begin.size) > 0.17)))
         )
-        # "Alder Street" and all others of the first kind, and then those of the second: a name
-        # for each of the 84 streets of a direction
+        # "Alder Street" and all other trees with "Street", then all trees with "Lane": a name for
+        # each of the 84 streets of a direction. Streets of the other direction are "Road"s and
+        # "Avenue"s.
         names = np.array([f"{tree} {kind}" for kind in kinds for tree in _TREES.split()])
         begin = begin[is_street]
         streets.append((begin, end[is_street], is_main[is_street], names[line[begin]]))
@@ -224,8 +225,8 @@ def _make_junctions(
     ``x``, ``y`` and ``radius`` are in metres from the middle. Most jobs are in three centres, and
     most people live near the middle.
     """
-    # The nearness of each junction to each centre, from 0 to 1. Centres have a place and a width in
-    # metres.
+    # The nearness of each junction to each centre, from 0 to 1: 1 at the centre, and 1/e as far
+    # from it as its width. Centres have a place and a width in metres.
     centres = [
         np.exp(-((np.hypot(x - centre_x, y - centre_y) / width) ** 2))
         for centre_x, centre_y, width in ((0, 0, 800), (2300, 1400, 500), (-1900, -1700, 400))
@@ -250,7 +251,7 @@ def _find_reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int)
     """
     is_reached = np.zeros(n_vertices, bool)
     is_reached[start] = True
-    # Follow the edges of all reached vertices, until a pass reaches no other.
+    # Follow the edges of all reached vertices, until a pass reaches no further vertex.
     n_before = 0
     while n_before < np.count_nonzero(is_reached):
         n_before = int(np.count_nonzero(is_reached))
@@ -260,7 +261,7 @@ def _find_reached(src: np.ndarray, dst: np.ndarray, start: int, n_vertices: int)
 
 def _far_apart(x: np.ndarray, y: np.ndarray, n: int) -> np.ndarray:
     """Return the positions of n of the places at ``x`` and ``y`` (metres), ascending. Each is as
-    far as possible from those chosen before it, and none is at the border.
+    far as possible from the places chosen before it, and none is at the border.
     """
     central = np.flatnonzero(np.hypot(x, y) < 0.75 * np.hypot(x, y).max())
     x = x[central]

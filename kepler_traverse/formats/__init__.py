@@ -86,7 +86,7 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
             f"{option_text('format')} {format!r} is none of 'auto', {', '.join(map(repr, by_name))}"
         )
 
-    # The files, and the one format of all.
+    # The files, and ``entry``, the format that all of them have.
     chosen = FORMATS if format == "auto" else (by_name[format],)
     files = find_files(paths, {ending for entry in chosen for ending in entry.endings})
     if len(chosen) == 1:
@@ -107,8 +107,8 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
                 f"{entry.name}; leave it out{other}"
             )
 
-    # A graph that fits in ``scratch.memory`` bytes is built in memory, and so is one whose reader
-    # puts nothing into files. One in files is built by the CPU.
+    # A graph that fits in ``scratch.memory`` bytes is built in memory, and so is a graph whose
+    # reader puts nothing into files. A graph in files is built by the CPU.
     if options.scratch is not None:
         needs_files = (
             entry.in_parts
@@ -154,8 +154,8 @@ def _bytes_to_build(files: list[DataFile], entry: Format) -> int:
 
 
 def _detect_format(files: list[DataFile]) -> Format:
-    """Return the one format of all files, by their endings; EdgeListError if an ending is not
-    known, or the files are of several formats.
+    """Return the format that all files have, by their endings, or as tables with a log;
+    EdgeListError if an ending is not known, or the files are of several formats.
     """
     by_ending = {ending: entry for entry in FORMATS for ending in entry.endings}
     for file in files:

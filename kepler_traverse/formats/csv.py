@@ -258,8 +258,8 @@ def _integers_on_gpu(cudf: Any, text: Any, columns: EdgeColumns, id_type: str, p
             return None
         wide = text[role].astype("int64")
         narrow = wide.astype(kind)
-        # Numbers that do not fit ``kind`` change when they are converted back. Only a negative number
-        # that became uint64 does not, so it is looked for.
+        # Numbers that do not fit ``kind`` change when they are converted back. Only a negative
+        # number that became uint64 does not, so it is looked for.
         if (kind.startswith("u") and (wide < 0).any()) or not (
             narrow.astype("int64") == wide
         ).all():

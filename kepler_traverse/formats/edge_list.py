@@ -268,8 +268,8 @@ class EdgeList:
         return sum(rows for _, rows in self.rows)
 
     def place(self, row: int) -> tuple[str, int]:
-        """Return the name of the file and the row in it, from 0, of a row counted over all files;
-        IndexError if there is no such row.
+        """Return the name of the file that holds a row, and the number of the row in that file,
+        from 0. ``row`` counts over all files. IndexError if there is no such row.
         """
         for name, rows in self.rows:
             if row < rows:

@@ -24,7 +24,7 @@ from .sizes import is_string_type
 GEOMETRY = "geometry"  # the column of geometries
 # Well-known binary (WKB) of a point, and of a line between two points: the order of bytes, 1 for
 # little-endian; the kind, 1 for a point and 2 for a line; of a line the number of points; and x and
-# y of each.
+# y of each point (``at``).
 _POINT = np.dtype([("order", "u1"), ("kind", "<u4"), ("at", "<f8", (1, 2))])
 _LINE = np.dtype([("order", "u1"), ("kind", "<u4"), ("points", "<u4"), ("at", "<f8", (2, 2))])
 _CHUNK = 2**24  # shapes, so that their bytes fit offsets of 32 bits
@@ -464,8 +464,8 @@ def make_hulls(table: Any, coordinates: Coordinates, ratio: float = RATIO) -> An
     hulls = []
     counts = []  # of the vertices of each hull
     for begin, end in zip(firsts, [*firsts[1:], rank.size][: len(firsts)], strict=True):
-        # One behind the last row of each band. The NaN differs from any band, so it ends the largest
-        # band of the source.
+        # One behind the last row of each band. The NaN differs from any band, so it ends the
+        # largest band of the source.
         ends = np.flatnonzero(np.diff(band[begin:end], append=np.nan)) + 1 + begin
         # the vertices within a cutoff are the vertices of its band and of all bands before it
         for end_of_band in ends.tolist():

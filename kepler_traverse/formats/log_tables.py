@@ -332,8 +332,8 @@ class StoredFolder:
         return sorted({name.partition("/")[0] for name in inside})
 
     def head(self, name: str) -> bytes:
-        """Return the first ``_HEAD`` bytes of the object ``name``, which may have slashes, or all if
-        it has fewer. OSError if the store does not give them.
+        """Return the first ``_HEAD`` bytes of the object ``name``, which may have slashes, or all
+        if it has fewer. OSError if the store does not give them.
         """
         import obstore
 

@@ -57,8 +57,8 @@ def write_matrices(
     """
     h5py = _h5py()
     n = zones.size
-    # In memory first: HDF5 prints errors of a disk, and raises those of closing where nothing
-    # catches them.
+    # In memory first: HDF5 prints errors of a disk, and raises errors of closing a file where
+    # nothing catches them.
     content = io.BytesIO()
     with h5py.File(content, "w") as file:
         file.attrs["OMX_VERSION"] = np.bytes_(_VERSION)

@@ -17,10 +17,10 @@ from .edge_list import EdgeColumns, EdgeList, ReadOptions, columns_of_all, no_ro
 from .files import WEIGHTS, DataFile, Where, reading
 from .sizes import require_parquet, value_type
 
-# Fewer rows are decoded on the host and copied to the GPU in less time than cuDF takes to import. On
-# the host of an H200 16.8 million rows take 0.40 s with pyarrow and the copy, and 1.58 s with cuDF,
-# of which almost all is its import. At this number of rows both would take equally long, if the time
-# of pyarrow and the copy grows with the rows and the time of cuDF does not.
+# Fewer rows are decoded on the host and copied to the GPU in less time than cuDF takes to import.
+# On the host of an H200 16.8 million rows take 0.40 s with pyarrow and the copy, and 1.58 s with
+# cuDF, of which almost all is its import. At this number of rows both would take equally long, if
+# the time of pyarrow and the copy grows with the rows and the time of cuDF does not.
 _ROWS_FOR_CUDF = 60_000_000
 # rows, and bytes of the pages of a column, that are in memory at a time where columns are put into
 # files

@@ -39,8 +39,8 @@ DIRECTIONS = {
     "tf": DST_TO_SRC,
 }
 # Codes of the letters B (both ways), F (src to dst) and T (dst to src), which Geofabrik and
-# navigation maps write in capitals. F and T might also be false and true, unless there is a B in the
-# same column. So letters have codes of their own until all rows are read.
+# navigation maps write in capitals. F and T might also be false and true, unless there is a B in
+# the same column. So letters have codes of their own until all rows are read.
 _LETTERS = {"B": 2, "F": 3, "T": 4}
 # The direction of each code, by which this is indexed: 0 and 1 stand for themselves, 2 to 4 for the
 # letters, and -1 finds the last element.

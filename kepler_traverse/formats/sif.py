@@ -75,7 +75,9 @@ class _SifRows(CleanedLines):
         self._line = 0  # counted from 1
 
     def _clean(self, lines: bytes) -> bytes:
-        """Return whole lines as rows of one edge each, without blank lines."""
+        """Return the rows that whole lines give, one edge each, with tabs between values; b"" if
+        all lines are blank.
+        """
         rows: list[bytes] = []
         for line in lines.removesuffix(b"\n").split(b"\n"):
             self._line += 1
@@ -84,8 +86,10 @@ class _SifRows(CleanedLines):
         return b"".join(rows)
 
     def _edges(self, line: bytes) -> list[bytes]:
-        """Return the rows of a line that is not blank, one per target; EdgeListError if it is no
-        line of SIF.
+        """Return the rows of a line that is not blank, one per target, each with an end of line:
+        two rows for ``a pp b c``. A line with one name gives one row, from that vertex to itself.
+
+        EdgeListError if the line is no line of SIF.
         """
         if self._has_tabs:
             values = [value.strip() for value in line.split(b"\t")]

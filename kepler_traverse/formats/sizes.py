@@ -274,8 +274,8 @@ def _unpacked_size(message: Any) -> int:
     ``RecordBatch.compression``.
     """
     data = message.metadata.to_pybytes()
-    # Positions in ``data``, 0 for what is not there. The first 4 bytes are the position of the table
-    # ``Message``.
+    # Positions in ``data``, 0 for what is not there. The first 4 bytes are the position of the
+    # table ``Message``.
     batch = _find_field(data, _unpack_integer("<I", data, 0), 2)
     if message.type == "dictionary":
         batch = _find_field(data, batch, 1)

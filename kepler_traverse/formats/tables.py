@@ -969,8 +969,8 @@ def _holds_strings(value: Any) -> bool:
             hasattr(value, "to_arrow") or any(isinstance(item, str) for item in value)
         )
         return is_text or dtype.kind in "UT"
-    # A type of pandas, polars or cuDF: its name tells. For categories, the name of the type of their
-    # values does.
+    # A type of pandas, polars or cuDF: its name tells. For categories, the name of the type of
+    # their values does.
     name = str(getattr(getattr(dtype, "categories", None), "dtype", dtype)).lower()
     return any(word in name for word in ("str", "utf8", "object", "categorical", "enum"))
 

@@ -30,8 +30,8 @@ SAMPLE_LINES = 100  # at the beginning, from which delimiter, header and names a
 
 # an integer as programs write it: 007 and +7 may be names
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
-# A decimal number: 7, +7., -0.5, .5 or 1e-3. Matching takes time linear in the text, as no digit can
-# be taken by two parts of the pattern.
+# A decimal number: 7, +7., -0.5, .5 or 1e-3. Matching takes time linear in the text, as no digit
+# can be taken by two parts of the pattern.
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
@@ -349,8 +349,8 @@ def refuse_counts(file: DataFile, first: tuple[str, ...], n_below: int, ends: li
     extents = [compute.min_max(end.slice(1)).as_py() for end in ends]
     low = min(extent["min"] for extent in extents)
     high = max(extent["max"] for extent in extents)
-    # The n vertices are 0..n-1 if the smallest id is 0, and else 1..n: the largest is below n + 0 or
-    # below n + 1.
+    # The n vertices are 0..n-1 if the smallest id is 0, and else 1..n: the largest is below n + 0
+    # or below n + 1.
     if low >= 0 and high < n + min(low, 1):
         raise HeaderDoubtError(
             f"{file}: the first line {' '.join(first)[:80]!r} may be an edge, or count vertices and edges, as {n_below} "
@@ -468,8 +468,8 @@ class CleanedLines(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Write bytes of rows to the beginning of ``buffer``, a writable buffer of bytes, and return
-        how many: at least 1, and 0 only at the end of the text.
+        """Write bytes of rows to the beginning of ``buffer``, a writable buffer of bytes, and
+        return how many: at least 1, and 0 only at the end of the text.
         """
         # Until there are rows: lines may all be comments.
         while self._at == len(self._ready):

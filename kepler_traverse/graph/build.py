@@ -329,7 +329,7 @@ class _Rows(NamedTuple):
         return self.split.map_ends(src, dst)
 
     def edges(self) -> tuple[Array, Array, Array | None]:
-        """Return src, dst and weights of all edges, the weights None without any.
+        """Return src, dst and weights of all edges; None in place of the weights if rows have none.
 
         First comes the edge of each row, then the edges back, and then those from closed vertices
         to themselves.

@@ -134,8 +134,8 @@ class Derived:
 
     @_computed_once
     def min_weight(self) -> Any:
-        """The smallest weight, a scalar of their type. Without edges it is infinity, or 2^63 - 1 for
-        integers.
+        """The smallest weight, a scalar of their type. Without edges it is infinity, or 2^63 - 1
+        for integers.
         """
         weights: Array = self._graph.weights
         if not self._graph.n_edges:

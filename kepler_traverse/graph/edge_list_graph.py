@@ -109,9 +109,10 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
     """Build the graph of an edge list on ``device``, "cpu" or "cuda". Errors name the file and the
     row.
 
-    ``vertices`` are additional ids, the path of a file of them, or None. The table of the edges may
-    also be a dict of arrays by role. Columns are removed from the edge list one by one, and no name
-    here refers to the arrays, so each is freed after use.
+    ``vertices`` are additional ids, the path of a file of them, or None. The table of the edges is
+    any that an ``EdgeList`` has: of pyarrow, of cuDF, or a dict of arrays by role. Columns are
+    removed from the edge list one by one, and no name here refers to the arrays, so each is freed
+    after use.
     """
     # By role: src, dst, and weight and reverse_weight if there are some.
     columns = {role: edges.table[role] for role in edges.columns.roles}
@@ -174,7 +175,7 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
 
 
 def _refuse_mixed_ends(columns: dict[str, Any]) -> None:
-    """Raise EdgeListError if one end of the edges is an integer and the other a string."""
+    """Raise EdgeListError if src of the edges has integers and dst has strings, or the reverse."""
     if _are_strings(columns["src"]) != _are_strings(columns["dst"]):
         ends = ", ".join(
             f"{role} holds {'strings' if _are_strings(columns[role]) else 'integers'}"
@@ -258,8 +259,8 @@ def _concatenate(
 
 
 def _vertices_as_integers(vertices: Ids, kind: np.dtype) -> np.ndarray:
-    """Return the user's additional vertices as an integer array: of the type ``kind`` of the ids if
-    that holds them, else of their own. InputError if they are no integers.
+    """Return the user's additional vertices as an integer array: of ``kind``, the type of the ids,
+    if that holds them, else of the type that they have. InputError if they are no integers.
     """
     try:
         array = arguments.as_array("vertices", vertices)
@@ -285,7 +286,7 @@ def _from_range(arrays: dict[str, Array], edges: EdgeList, building: dict[str, A
     numbers from ``edges.first_vertex`` on. ``building`` has further arguments of
     ``graph_from_numbers``.
     """
-    first = edges.first_vertex
+    first = edges.first_vertex  # the smallest id: 1 in files, 0 in matrices
     n_vertices = edges.n_vertices or 0
     # Ids of a file have the type in which they were read. Positions in a matrix, from 0 on, have
     # whatever type its indices have, so their ids are int64.
@@ -340,7 +341,8 @@ def _from_strings(
         text = pyarrow.string()
     else:
         text = pyarrow.large_string()
-    # Each end alone: one cast to the type of the other would be in memory as a whole.
+    # Duplicates are removed from each end alone, and before the cast: to cast a whole column would
+    # put a copy of it into memory.
     distinct = [compute.unique(columns[role]).cast(text) for role in ENDS]
     ids = compute.unique(pyarrow.chunked_array([*distinct, pyarrow.array(additional, text)], text))
     ids = ids.take(compute.sort_indices(ids))
@@ -400,6 +402,7 @@ def _locate_error(error: EdgeListError, edges: EdgeList) -> EdgeListError:
         column = f", column {edges.columns.roles[error.column]!r}"
     else:
         column = ""
-    # The message of the builder has the row over all files, which the one in the file replaces.
+    # The message of the builder has the row as counted over all files. It is taken out, and the row
+    # within the file is put in front.
     message = error.message.replace(f"weight of row {error.row} ", "the weight ")
     return EdgeListError(f"{name}, row {row}{column}: {message}", error.row, error.column)

@@ -267,8 +267,8 @@ class VertexIds:
         end of the ids only one.
         """
         ids = self._on_host
-        # The number nearest to ``unknown`` that the type of the ids holds: ``unknown`` itself, or the
-        # end of the range that it lies beyond.
+        # The number nearest to ``unknown`` that the type of the ids holds: ``unknown`` itself, or
+        # the end of the range that it lies beyond.
         limits = np.iinfo(ids.dtype)
         nearest = np.array(min(max(unknown, limits.min), limits.max), ids.dtype)
         place = int(np.searchsorted(ids, nearest))

@@ -27,10 +27,10 @@ class IntegerWeights(NamedTuple):
     graph : Graph
         On the same edges, with integer weights.
     unit : float
-        A distance of the graph, times this, is one of the weights that were given.
+        A distance of the graph, times ``unit``, is a distance by the weights that were given.
     error : float
-        The largest difference of a weight to its count of units: 0 if none was rounded. A distance
-        of ``e`` edges is off by at most ``e`` times this.
+        The largest difference between a weight and its count of units times ``unit``: 0 if no
+        weight was rounded. A distance over ``e`` edges is off by at most ``e * error``.
     """
 
     graph: Graph
@@ -135,7 +135,7 @@ def suggest_unit(graph: Graph) -> float:
         return 1.0  # any unit does
     smallest = float(nonzero.min())
     mean = float(xp.mean(nonzero, dtype=np.float64))
-    # ``_FEW`` is the "thousandth": rounding a mean weight changes it by that part at most.
+    # A weight that is the mean counts at least ``_FEW`` units.
     power = np.floor(np.log10(min(mean / _FEW, smallest)))
     # below it the largest count would leave the integers that float64 has
     least_power = np.ceil(np.log10(float(nonzero.max()) / _MAX_COUNT))

@@ -261,8 +261,8 @@ def _weights_of_rows(
     # The edges of a row are side by side, so that the first of equal weight is of the smallest row.
     # With two slots, the edges of row r are at 2 r and 2 r + 1.
     edges = xp.stack(slots, axis=1).ravel()
-    # One weight per row counts for its edge from src to dst and for its edge from dst to src. So the
-    # list has one column per slot.
+    # One weight per row counts for its edge from src to dst and for its edge from dst to src. So
+    # the list has one column per slot.
     columns = [*weights.reshape(len(weight_columns), -1)] * (len(slots) // len(weight_columns))
     values = xp.stack(columns, axis=1).ravel()
     lowest = backend.lowest_weights([edges], values, graph.n_edges)
@@ -441,8 +441,8 @@ def _refuse_two_weights(graph: Graph, weights: Array) -> None:
         places = namespace(bits_there).flatnonzero(bits_there != bits_back)
         if not places.size:
             continue
-        # The first edge whose two weights differ. ``first`` is the position of the slice. The tail of
-        # the edge is the vertex whose adjacency list has the position of the edge.
+        # The first edge whose two weights differ. ``first`` is the position of the slice. The tail
+        # of the edge is the vertex whose adjacency list has the position of the edge.
         edge = first + int(places[0])
         u = int(np.searchsorted(to_host(graph.offsets), edge, "right")) - 1
         ids = [graph.ids_at([vertex])[0] for vertex in (u, int(graph.targets[edge]))]

@@ -245,8 +245,9 @@ def _make_scratch(folder: Any, memory: int | None) -> Scratch | None:
     """Return where a graph is built that does not fit in memory, or None without a folder.
 
     ``folder`` and ``memory``, in bytes, are the options ``scratch`` and ``build_memory`` of
-    ``read_graph``, None if they were not given. Raises InputError: there is no such folder, or a
-    bound of the memory has no effect without one.
+    ``read_graph``, None if they were not given: the limit is then the free memory. Raises
+    InputError: there is no such folder, or ``memory`` is given and has no effect, as there is no
+    folder.
     """
     if memory is not None:
         memory = arguments.whole("build_memory", memory, least=1)

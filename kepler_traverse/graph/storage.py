@@ -94,9 +94,9 @@ def save_graph(graph: Graph, folder: str | os.PathLike[str]) -> None:
 def write_graph(graph: Graph, folder: str | os.PathLike[str], origin: str = "") -> None:
     """Write a graph to a folder, which appears complete or not at all; what is there is removed.
 
-    Unlike ``save_graph`` it does not check whether that is a stored graph. ``origin`` is a text
-    that tells the input of the graph, such as a digest, and ``stored_origin`` returns it. Raises
-    OSError.
+    Unlike ``save_graph`` it does not check whether the folder that it removes is a stored graph.
+    ``origin`` is a text that tells the input of the graph, such as a digest, and ``stored_origin``
+    returns it; ``""`` if it is not known. Raises OSError.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -192,8 +192,8 @@ def load_graph(
             if fault:
                 raise ValueError(fault)
 
-        # The arrays, as mappings of their files. Names are those of the metadata, which has no
-        # others than ``_FILES``.
+        # The arrays, as mappings of their files. Names of files come from the metadata, which
+        # ``_read_meta`` has refused unless all are in ``_FILES``.
         arrays = {
             name.removesuffix(".npy"): open_array(folder / name)
             for name in meta["files"]
@@ -329,10 +329,10 @@ def stored_origin(folder: str | os.PathLike[str]) -> str:
 
 
 def _read_meta(folder: Path) -> dict[str, Any]:
-    """Return the metadata of a stored graph, whose keys are those that ``_write_into`` writes, each
-    of the right type.
+    """Return the metadata of a stored graph: a dict with the keys that ``_write_into`` writes, each
+    value of the right type.
 
-    Raises InputError: there are none, or they are damaged or of another format.
+    Raises InputError: the folder has no metadata, or they are damaged or of another format.
     """
     try:
         meta, is_whole = read_sealed(folder / META, _MAX_META_BYTES)
@@ -361,7 +361,7 @@ def _meta_fault(meta: dict[str, Any]) -> str:
     """Describe what is wrong with the metadata of a stored graph, a dict of JSON; ``""`` if nothing
     is.
     """
-    # Files: those of a graph, with exactly one of ids.
+    # The files must be files of a graph, of which exactly one has ids.
     files = meta.get("files")
     if not isinstance(files, dict) or not all(isinstance(digest, str) for digest in files.values()):
         return "files must be names and their SHA-256"
@@ -409,8 +409,8 @@ def _is_loop(entry: object) -> bool:
 
 
 def _is_like(value: object, default: object) -> bool:
-    """Return whether a value from JSON may be that of a field of a ``BuildReport`` with some
-    default.
+    """Return whether a value from JSON may be the value of a field of a ``BuildReport`` whose
+    default is ``default``.
 
     JSON has lists in place of tuples. Integers are counts, so none is negative.
     """

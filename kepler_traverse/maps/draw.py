@@ -208,7 +208,7 @@ class _Scale(NamedTuple):
     def checked(cls, unit: str, per_unit: float) -> _Scale:
         """Return the scale of the arguments ``unit`` and ``per_unit`` of ``plot``.
 
-        InputError if the one is no text, or the other no finite number above 0.
+        InputError if ``unit`` is no text, or ``per_unit`` no finite number above 0.
         """
         arguments.text("unit", unit)
         arguments.real("per_unit", per_unit)
@@ -238,9 +238,9 @@ class _Streets(NamedTuple):
     """The edges of a graph whose two ends both have coordinates."""
 
     src: pa.Array  # the id of the vertex where each edge begins, of shape (n_edges,)
-    dst: pa.Array  # the id of the vertex where it ends, of the same shape
+    dst: pa.Array  # the id of the vertex where each edge ends, of shape (n_edges,)
     # float64 of shape (n_edges, 2, 2): ``lines[i, 0]`` is x and y of ``src[i]``, and
-    # ``lines[i, 1]`` that of ``dst[i]``
+    # ``lines[i, 1]`` is x and y of ``dst[i]``
     lines: np.ndarray
 
 
@@ -264,8 +264,9 @@ class _Colours(NamedTuple):
     def of_column(cls, column: Any, name: str = "", scale: _Scale = _AS_IT_IS) -> _Colours:
         """Return the colours of a column of pyarrow.
 
-        ``name`` is that of the column. "source" and, if there are few, "band" are groups although
-        they are numbers. ``scale`` converts numbers to the unit that is shown.
+        ``name`` is the name of the column. Numbers are coloured on a continuous scale, except that
+        the columns "source" and, with few distinct values, "band" are groups. ``scale`` converts
+        numbers, and the names of bands, to the unit that is shown.
         """
         colormaps = _import_module(
             "matplotlib", f"pictures need matplotlib: {how_to_install('plot')}"
@@ -325,7 +326,9 @@ def _palette(n: int) -> np.ndarray:
 
 
 def _format_number(number: Any) -> str:
-    """Return a number as text for a legend; whole floats without ``.0``."""
+    """Return a number as text for a legend: integers as they are, floats with at most 10 digits,
+    and whole floats without ``.0``.
+    """
     if isinstance(number, float):
         return f"{number:.10g}"
     return str(number)
@@ -431,7 +434,8 @@ def _choose_column(table: Any, column: str | None) -> str:
 
 def _find_streets(graph: Graph, places: Coordinates) -> _Streets:
     """Return the edges of a graph whose ends both have coordinates in ``places``; of an undirected
-    graph each edge once. InputError if the graph has edges, and none has.
+    graph each edge once. InputError if the graph has edges, and no edge has coordinates at both
+    ends.
     """
     if not isinstance(graph, Graph):
         raise InputError(f"graph must be a Graph, not {arguments.describe(graph)}")
@@ -476,7 +480,8 @@ def _draw_values(
         ax.scatter(*places.look_up(table["vertex"]), c=colours.rgba, s=8, zorder=2)
     else:
         # ``src_rows`` and ``dst_rows`` have the row of the table of each end of a street, null
-        # where the table lacks the vertex. From ``src_row`` on, only streets with both are left.
+        # where the table lacks the vertex. From ``src_row`` on, only streets with rows for both
+        # ends are left.
         src_rows = find_rows(streets.src, table["vertex"], "the graph")
         dst_rows = find_rows(streets.dst, table["vertex"], "the graph")
         has_both = pc.and_(src_rows.is_valid(), dst_rows.is_valid())
@@ -521,7 +526,7 @@ def _draw_edges(ax: Any, table: Any, places: Coordinates, column: str, scale: _S
     """
     from matplotlib.collections import LineCollection
 
-    table = table.sort_by(column)  # lines are drawn in this order, the last ones on top
+    table = table.sort_by(column)  # later lines are drawn over earlier ones
     colours = _Colours.of_column(table[column], scale=scale)
     if colours.norm is None:
         raise InputError(

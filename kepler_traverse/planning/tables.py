@@ -100,7 +100,9 @@ def read_trips(path: Any) -> Any:
 
 
 def _is_tntp(path: Any) -> bool:
-    """Return whether a path is that of a TNTP file, by its ending ``.tntp``; else it is of GMNS."""
+    """Return whether a path names a TNTP file: one of its endings is ``.tntp``. Any other path
+    names a network of GMNS.
+    """
     return ".tntp" in _checked_path(path).suffixes
 
 
@@ -131,8 +133,8 @@ def write_omx(
     InputError
         A pair has two rows, or a column is missing. Pairs without a row are NaN.
     """
-    # ``origin`` and ``destination`` are the names of the columns of the pairs, and ``names`` those
-    # of the columns of values.
+    # ``origin`` and ``destination`` are the names of the columns of the pairs, and ``names`` are
+    # the names of the columns of values.
     table_columns = arguments.columns("table", table)
     if table_columns is None:
         raise InputError(f"table must be a table, not {arguments.describe(table)}")
@@ -188,8 +190,8 @@ def write_omx(
 
 
 def _checked_path(path: Any) -> Path:
-    """Return what a caller has given as a path as ``Path``; InputError if it can name no file or
-    folder. Whether that exists is not checked.
+    """Return what a caller has given as a path as ``Path``; InputError if it is no path. Whether a
+    file or folder of this name exists is not checked.
     """
     if not arguments.is_path(path):
         raise InputError(f"path must be a path, not {arguments.describe(path)}")
@@ -279,8 +281,8 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
         raise InputError("fmm knows no closed vertices; build the graph without closed=")
     if graph.edge_rows is None:
         raise InputError("graph has no numbers of edges; build it with edge_ids=True")
-    # A group of sources at a time is in memory. ``written_whole`` writes to another file, which
-    # replaces that of ``path`` when all rows are written.
+    # One group of sources at a time is in memory. Rows are written to ``partial``, a temporary
+    # file, which takes the place of ``path`` when all rows are written.
     n_rows = 0
     groups = sssp_many(graph, sources, result="predecessors", cutoff=cutoff, stream=True)
     with written_whole(path) as partial, partial.open("w", encoding="ascii") as file:
@@ -312,11 +314,12 @@ def _write_rows(graph: Graph, group: Any, file: Any) -> int:
     # ``first_row`` has, per row, the row of the vertex after the source on the path, -1 until it is
     # known. All rows of one path share it, so that it is taken from a row further back on the path.
     # Each step doubles how far back ``row_before`` leads, so that few steps suffice for long paths.
+    # A row whose predecessor is the source is itself the row of that vertex.
     first_row = np.where(before == source, np.arange(vertex.size), -1)
     while (first_row < 0).any():
         first_row = np.where(first_row < 0, first_row[row_before], first_row)
         row_before = row_before[row_before]
-    first = vertex[first_row]
+    first = vertex[first_row]  # of each row, the vertex after the source on the path
 
     columns = [to_host(graph.ids_at(v[is_target])) for v in (source, vertex, first, before)]
     columns.append(_rows_of_edges(graph, source[is_target], first[is_target]))
@@ -332,7 +335,7 @@ def _write_rows(graph: Graph, group: Any, file: Any) -> int:
 
 def _rows_of_edges(graph: Graph, tails: np.ndarray, heads: np.ndarray) -> np.ndarray:
     """Return, per pair of ``tails`` and ``heads``, the row in the edge list of the edge from the
-    one to the other.
+    tail to the head.
 
     ``tails`` and ``heads`` are vertex numbers, int64 arrays of the same length. EdgeListError if
     the graph lacks one of the edges.

@@ -83,8 +83,8 @@ class Traffic:
     def take(self) -> dict[str, int]:
         """Return the counts since the last call, by name, and set them to 0.
 
-        The names are the kinds of requests (``get`` and so on), ``sent`` and ``received``. Counts
-        of 0 are left out.
+        The names are the kinds of requests (``get`` and so on), ``sent`` and ``received``, which
+        are in bytes. Counts of 0 are left out.
         """
         with self._lock:
             counts = {**self.requests, "sent": self.sent, "received": self.received}
@@ -345,7 +345,8 @@ def listed(store: Any, url: str, folder: str = "", after: str = "") -> Iterator[
     pages: Any = None  # obstore's iterator over pages, while it is of use
 
     def next_page() -> Any:
-        """Return the objects of the next page of the listing; none at the end.
+        """Return the objects of the next page of the listing, mappings by which obstore describes
+        them; an empty list at the end.
 
         After an error, the listing begins anew behind the last object that was yielded.
         """

@@ -176,8 +176,9 @@ def compute_digests(folder: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 def differing_file(folder: Path, digests: dict[str, str]) -> str:
-    """Return a text that names the first file in a folder whose SHA-256 differs from the one in
-    ``digests``, which are in hexadecimal by name; ``""`` if none does.
+    """Return a text that names the first file in a folder whose SHA-256 differs from its value in
+    ``digests``, which maps names of files to SHA-256 in hexadecimal; ``""`` if no file differs.
+    OSError if a file cannot be opened, or is no regular file.
     """
     actual = compute_digests(folder, list(digests))
     for name, digest in digests.items():
@@ -225,8 +226,9 @@ def read_json(data: bytes) -> object:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
 
-    # Count the levels of lists and objects, one after the other, without recursion. The value itself
-    # is the first level, and each pass finds the next one.
+    # Count the levels of lists and objects without recursion. ``level`` has the lists and objects
+    # of one level, at first the value itself, and each pass replaces them by those of the next
+    # level.
     level = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -241,7 +243,9 @@ _TOO_DEEP = f"lists and objects are more than {MAX_DEPTH} deep"
 
 
 def _contents(value: Any) -> Any:
-    """Return the values that a list or an object (a dict) of JSON contains; nothing for others."""
+    """Return the values that a list or an object (a dict) of JSON contains; an empty tuple for any
+    other value of JSON.
+    """
     if isinstance(value, dict):
         return value.values()
     if isinstance(value, list):

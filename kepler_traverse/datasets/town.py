@@ -184,7 +184,7 @@ def _lay_streets(
         (1, grid.row, grid.column, ("Street", "Lane")),
         (_SIDE, grid.column, grid.row, ("Road", "Avenue")),
     ):
-        begin = number[place < _SIDE - 1]  # all places but the last one of each street
+        begin = number[place < _SIDE - 1]  # all places but the last place of each street
         end = begin + step
         is_main = line[begin] % _MAIN == _MAIN // 2
         # A main road goes on where a block of it would end in the river: the block ends a step

@@ -157,7 +157,8 @@ def _with_unused(
     ``names`` are all columns of the file, and ``numeric`` those that are known to hold numbers.
     """
     used = {*columns.roles.values(), columns.oneway}
-    # A filter that does not say which columns it reads has all of them, and uses none for certain.
+    # A filter that does not say which columns it reads has all columns of the file as its columns,
+    # and uses none for certain.
     if options.names_columns:
         used.update(columns.selection_names)
     unused = [name for name in dict.fromkeys(names) if name not in used]

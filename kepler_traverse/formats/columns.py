@@ -64,7 +64,9 @@ def edge_column(
 
 
 def _with_closed(column: pyarrow.ChunkedArray, where: Where) -> pyarrow.ChunkedArray:
-    """Return weights of which some are null, with ``CLOSED`` in their place, in one chunk."""
+    """Return a column of weights with ``CLOSED`` in place of its nulls, as a chunked array with one
+    chunk. Unsigned integers become signed, as ``CLOSED`` is -1.
+    """
     # A column of nothing but nulls may have a type of its own, which holds no number.
     if kinds.is_null(column.type):
         column = column.cast(pyarrow.int8())

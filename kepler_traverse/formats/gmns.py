@@ -345,7 +345,9 @@ def _nodes(path: Path, table: Any, *names: str) -> list[np.ndarray]:
 
 
 def _all_nodes(folder: Path) -> Iterator[list[str]]:
-    """Yield the ids of nodes, as texts, of each column of nodes in the files of a folder."""
+    """Yield, for each column of nodes in the files of a folder that are there (``_NODES``), a list
+    of its ids as texts, without missing ones.
+    """
     from pyarrow import csv
 
     for file, names in _NODES.items():

@@ -26,7 +26,9 @@ def read_delta(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of one table of Delta Lake, of which only their columns are read."""
+    """Return the edges of one table of Delta Lake, of which only the columns are read that the
+    edges and the filter need. NoRowsError if it has no row.
+    """
     with _reading_table(file, "delta", "deltalake"):
         from deltalake import DeltaTable
 
@@ -52,7 +54,9 @@ def read_iceberg(files: list[DataFile], options: ReadOptions) -> EdgeList:
 
 
 def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of one table of Iceberg, of which only their columns are read."""
+    """Return the edges of one table of Iceberg, of which only the columns are read that the edges
+    and the filter need. NoRowsError if it has no row.
+    """
     with _reading_table(file, "iceberg", "pyiceberg"):
         from pyiceberg.table import StaticTable
 

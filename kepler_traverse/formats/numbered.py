@@ -126,8 +126,8 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
         # the third column, behind src and dst
         table = edges.table.set_column(2, "weight", pyarrow.chunked_array(chunks))
         edges = replace(edges, table=table)
-    # The header counts the entries of the file, so mirrored ones are added afterwards. They are
-    # rows like the others.
+    # The header counts the entries of the file, so mirrored entries are added afterwards. They
+    # count as rows of the edge list, too.
     edges = _check_rows(file, options, edges, n_entries, "entries", "header")
     table = _mirror_entries(edges.table, symmetry)
     return replace(edges, table=table, rows=((file.name, table.num_rows),))

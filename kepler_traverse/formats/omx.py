@@ -227,8 +227,8 @@ def exact_floats(what: str, values: np.ndarray) -> np.ndarray:
 
 
 def _ids(what: str, values: np.ndarray) -> np.ndarray:
-    """Return the ids in the values of a lookup: int64, unsigned for numbers beyond that, or texts
-    as objects.
+    """Return the ids in the values of a lookup, an array of their shape: int64 if that holds all
+    integers, else the integers in the unsigned type that they have; texts as objects.
 
     InputError, which calls the lookup ``what``, if an id is there twice.
     """

@@ -289,7 +289,9 @@ def _without_rows(
 
 
 def _edges_of_lazy(frame: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of a lazy frame of polars, of which only their columns are collected."""
+    """Return the edges of a lazy frame of polars, of which only the columns are collected that the
+    edges and the filter need.
+    """
     # The schema of the first 0 rows says which columns hold the edges.
     columns = typed_columns(frame.head(0).collect().to_arrow().schema, options, source)
     collected = frame.select(columns.read_names).collect()
@@ -582,7 +584,9 @@ def _refuse_names(
 
 
 def _edges_of_index(array: Any, source: DataFile, options: ReadOptions) -> EdgeList:
-    """Return the edges of an array of shape (2, n_edges), as PyTorch Geometric has them."""
+    """Return the edges of an array of shape (2, n_edges), as PyTorch Geometric has them: tails in
+    the first row, heads in the second. EdgeListError for another shape.
+    """
     if array.shape[0] != 2:
         if array.shape[1] == 2:
             advice = "give its transpose"

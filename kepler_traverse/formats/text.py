@@ -112,7 +112,9 @@ def read_texts(
     id_type = find_id_type(files, options, kind, detect)
 
     def read_one(file: DataFile, options: ReadOptions) -> EdgeList:
-        """Return the edges of one of the files."""
+        """Return the edges of one of the files. Where its first line is in doubt, another file with
+        the same first line may tell that the line is a header; else HeaderDoubtError.
+        """
         with _reading_text(file, kind):
             try:
                 layout = detect(file, options, id_type)

@@ -64,7 +64,9 @@ class Reader:
             yield number, head & 15
 
     def value(self, kind: int) -> Any:
-        """Read the value of a field of the type ``kind``."""
+        """Return the value of a field of the type ``kind``: True or False for a boolean, whose
+        value is in its type, so that nothing is read; else what ``item`` returns.
+        """
         if kind in (TRUE, FALSE):
             return kind == TRUE
         return self.item(kind)
@@ -93,7 +95,11 @@ class Reader:
             yield kind
 
     def item(self, kind: int) -> Any:
-        """Read an item of a list, or a value of a field but a boolean, of the type ``kind``."""
+        """Read an item of a list, or the value of a field that is no boolean, of the type ``kind``.
+
+        Return an int for integers, bytes and booleans; bytes for ``BINARY`` and ``DOUBLE``; a
+        ``Struct``; or ``Items`` for a list or set.
+        """
         if kind in _INTEGERS:
             return self._zigzag()
         if kind == BINARY:
@@ -199,7 +205,10 @@ def _put_struct(out: bytearray, fields: Struct) -> None:
 
 
 def _put(out: bytearray, kind: int, value: Any) -> None:
-    """Append the value of a field, or an item of a list, of the type ``kind`` to ``out``."""
+    """Append the bytes of ``value`` to ``out``: the value of a field, or an item of a list, of the
+    type ``kind``, as ``Reader.item`` returns it. A boolean is an item of a list here, since a field
+    has it in its type.
+    """
     if kind in _INTEGERS:
         _put_zigzag(out, value)
     elif kind == BINARY:

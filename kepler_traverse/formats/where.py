@@ -181,7 +181,9 @@ class _Parser:
         self.compared: dict[str, set[str]] = {}
 
     def _tokens(self) -> Iterator[_Token]:
-        """Yield the tokens of the text, of which the last is its end."""
+        """Yield the tokens of the text in order, and then a token of the kind "end". InputError for
+        a character that begins no token.
+        """
         at = 0
         while True:
             match = _TOKEN.match(self.text, at)
@@ -256,21 +258,27 @@ class _Parser:
         return mask
 
     def parse_or(self) -> Mask:
-        """Take conditions with "or" between them, of which each is one of ``parse_and``."""
+        """Take one condition or several with "or" between them, each as ``parse_and`` takes it, and
+        return their mask.
+        """
         parts = [self.parse_and()]
         while self.take("or"):
             parts.append(self.parse_and())
         return _combine("or_kleene", parts)
 
     def parse_and(self) -> Mask:
-        """Take conditions with "and" between them, which binds closer than "or"."""
+        """Take one condition or several with "and" between them, which binds closer than "or", each
+        as ``parse_not`` takes it, and return their mask.
+        """
         parts = [self.parse_not()]
         while self.take("and"):
             parts.append(self.parse_not())
         return _combine("and_kleene", parts)
 
     def parse_not(self) -> Mask:
-        """Take a comparison, a condition in parentheses, or "not" and one of these."""
+        """Take a comparison, a condition in parentheses, or "not" and one of the two, and return
+        its mask. InputError for more than ``MAX_DEPTH`` levels of parentheses and "not".
+        """
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise self.error(self.next.at, f"more than {MAX_DEPTH} levels of parentheses and 'not'")
@@ -285,7 +293,12 @@ class _Parser:
         return mask
 
     def parse_comparison(self) -> Mask:
-        """Take a comparison, a test for null or for a list, or a column of booleans."""
+        """Take a condition without "and", "or" and parentheses, and return its mask.
+
+        It is one of: a value, a sign and a column (``3 < lanes``); a column and a test for null
+        (``toll is not null``); a column and a list (``kind not in ('a', 'b')``); a column, a sign
+        and a value or a column (``lanes >= 2``); or a column alone, which must hold booleans.
+        """
         # A value may come first: 3 < lanes, which is lanes > 3.
         token = self.next
         if token.kind in ("number", "string") or self.is_next("true", "false", "null"):
@@ -341,7 +354,9 @@ class _Parser:
         return text
 
     def column(self) -> str:
-        """Take the name of a column, and return it without its backticks."""
+        """Take the name of a column, a word or a text in backticks, and return it without its
+        backticks; note the column in ``compared``. InputError for any other token.
+        """
         token = self.next
         if token.kind != "quoted" and (token.kind != "word" or token.text.lower() in _KEYWORDS):
             raise self.error_at_next("the name of a column is missing")
@@ -370,7 +385,9 @@ class _Parser:
         return tuple(values)
 
     def literal(self) -> Literal:
-        """Take a value: text in quotes, a number, true or false; return it."""
+        """Take a value, and return it: text in quotes as str without the quotes, a number as int or
+        float, "true" and "false" as bool. InputError for any other token.
+        """
         token = self.next
         self.at += 1
         if token.kind == "string":

@@ -319,8 +319,8 @@ class _Rows(NamedTuple):
         return self.split.map_ends(self.src, self.dst)
 
     def ends_back(self) -> tuple[Array, Array]:
-        """Return the ends of the edge back of each row that has one, in the order of ``back``: src
-        and dst of that edge, by their final numbers.
+        """Return the ends of the edges back, in the order of ``back``: two arrays of shape
+        (n_back,), with src and dst of each of these edges, by their final numbers.
         """
         src = self.dst[self.back]
         dst = self.src[self.back]
@@ -397,7 +397,12 @@ class _Edges(NamedTuple):
 def _find_negative_loops(
     src: Array, dst: Array, weights: Array, are_integers: bool
 ) -> dict[int, Any]:
-    """Map each vertex with self-loops of negative weight to the smallest of these weights."""
+    """Map each vertex with self-loops of negative weight to the smallest of these weights; ``{}``
+    if there are no such self-loops.
+
+    ``src``, ``dst`` and ``weights`` have an element per row. ``are_integers``: the weights were
+    given as integers, so that the result has int and not float.
+    """
     on_gpu = get_device(src) == "cuda"
     # One kernel tells whether there is any, which is rare: the steps below need more memory.
     if on_gpu and not edge_weights.count_negative_loops(src, dst, weights):
@@ -477,7 +482,7 @@ def rows_of_two_costs(
     both_edges = xp.stack(row_edges, axis=1).ravel()
     both_weights = xp.stack(weights, axis=1).ravel()
     # For each stored edge the first place in ``both_edges`` that has its weight: the edge there of
-    # row r is at place 2 r, and that back at 2 r + 1. A place of -1 stays -1 by the division.
+    # row r is at place 2 r, and its edge back at 2 r + 1. A place of -1 stays -1 by the division.
     places = backend.rows_that_count(
         [both_edges], both_weights, stored, stored.size, np.dtype(np.int64)
     )
@@ -660,7 +665,7 @@ def _orient_rows(src: Array, dst: Array, directions: np.ndarray) -> tuple[Array,
     that are also an edge back, which no self-loop is.
 
     ``directions`` is an int8 array of shape (rows,) with ``SRC_TO_DST``, ``BOTH_WAYS`` or
-    ``DST_TO_SRC`` per row; the ends of the last are exchanged.
+    ``DST_TO_SRC`` per row. The ends of rows with ``DST_TO_SRC`` are exchanged.
     """
     xp = namespace(src)
     directions = xp.asarray(directions)

@@ -24,10 +24,11 @@ class Split(NamedTuple):
     """The numbering of a graph whose closed vertices are split."""
 
     # int64 (2, n_closed), as ``Graph.closed`` has it: of each closed vertex the final number where
-    # paths begin, and that where they end. It is in host memory on any device.
+    # paths begin, and the final number where paths end. It is in host memory on any device.
     numbers: np.ndarray
-    # Integers of shape (n,) for vertices as they were numbered first: the final number where paths
-    # begin, and that where they end, which is the same unless the vertex is closed.
+    # Integers of shape (n,) for the n vertices as they were numbered first. ``first``: the final
+    # number where paths begin. ``last``: the final number where paths end, which is the same unless
+    # the vertex is closed.
     first: Array
     last: Array
     # int64 (n + n_closed,), of each final number: the vertex as it was numbered first. It is in

@@ -261,7 +261,9 @@ class Graph:
         )
 
     def _check_rows_of_edges(self) -> None:
-        """Raise InputError unless offsets, targets and weights are arrays of a CSR."""
+        """Raise InputError unless offsets, targets and weights, if there are any, are arrays of the
+        types and sizes that a CSR has.
+        """
         # For each array, the letters that NumPy has for its kinds of types (signed and unsigned
         # integers, floats), and the bytes that an element may have.
         for name, kinds, widths in (

@@ -72,7 +72,7 @@ class BuildRules:
         ``selection`` is passed on. Ids of files are read here, in the type of the graph's ids:
         strings with ``has_string_ids``, else integers.
         """
-        # The path of a file becomes an ``IdFile``, and that becomes its ids.
+        # The path of a file becomes an ``IdFile``, and an ``IdFile`` becomes its ids.
         id_rules = {name: getattr(self, name) for name in _ID_RULES}
         for name, ids in id_rules.items():
             if isinstance(ids, str | os.PathLike):
@@ -319,9 +319,10 @@ def _from_strings(
 ) -> Graph:
     """Number strings by the order of their UTF-8 bytes, on the host, and build on the device.
 
-    ``columns`` are those of pyarrow by role, which are removed once they are used. Unless
-    ``n_vertices`` is None, the strings "1" to that number are vertices, too. ``vertices`` are the
-    user's additional ids, or None. ``building`` has further arguments of ``graph_from_numbers``.
+    ``columns`` has columns of pyarrow by role, which are removed once they are used. Unless
+    ``n_vertices`` is None, the strings "1" to ``str(n_vertices)`` are vertices, too. ``vertices``
+    are the user's additional ids, or None. ``building`` has further arguments of
+    ``graph_from_numbers``.
     """
     # Ids that need not be the end of an edge.
     additional: list[Any] = []

@@ -31,8 +31,10 @@ _ARGUMENTS = {
 
 
 def _argument_text(name: str, value: object = None) -> str:
-    """Return an option of the readers of files, and a value if there is one, as an error names the
-    argument of ``graph_from_edges``.
+    """Return the text by which an error names an argument of ``graph_from_edges``: "src" for the
+    option "src_column" of the readers of files, or "src='u'" with the value 'u'.
+
+    ``graph_from_edges`` has no argument for "id_type"; the text then says what to do instead.
     """
     if name == "id_type":  # this function has no such argument
         return "a conversion of the integers, such as .astype(str),"

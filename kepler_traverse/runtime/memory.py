@@ -14,7 +14,7 @@ def available_memory(device: str) -> int:
     On the CPU it is at most what the process may still take by ``ulimit -v``.
     """
     if device == "cuda":
-        # The memory that the driver has, and that of CuPy's pool which is not in use.
+        # The free memory of the driver, and the memory of CuPy's pool that is not in use.
         return cuda.cp.cuda.runtime.memGetInfo()[0] + cuda.cp.get_default_memory_pool().free_bytes()
     import psutil
 

@@ -89,7 +89,9 @@ class Loader(Prover, Protocol):
     """An algorithm that puts all trips on their shortest paths (all-or-nothing flows)."""
 
     def load(self, cost: np.ndarray) -> Loaded:
-        """Return distances, flows and selected flows at costs of shape (n_classes, n_links)."""
+        """Return distances, flows and selected flows at costs of shape (n_classes, n_links). The
+        next call may overwrite the arrays. Distances are infinite without a path.
+        """
         ...
 
 
@@ -104,7 +106,8 @@ class SearchProver:
         self._problem = problem
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
-        """Return the distance of each pair, (n_pairs,), at costs of shape (n_classes, n_links).
+        """Return the distance of each pair, (n_pairs,), at costs of shape (n_classes, n_links);
+        infinite without a path.
 
         The search of each group proves its distances itself: it ends with a pass over all links
         that finds none by which a vertex is nearer (``trees.find_tree``).
@@ -134,7 +137,9 @@ class SearchLoader(SearchProver):
 
     def load(self, cost: np.ndarray) -> Loaded:
         """Return distances, flows and selected flows at costs of shape (n_classes, n_links). The
-        trees are kept for the next call.
+        last two fields of the result are None if no link is selected.
+
+        The arrays are new in each call. The trees are kept for the next call.
         """
         demand = self._problem.demand
         n_blocks = self._first_group.size - 1
@@ -268,10 +273,10 @@ def whole_costs(
             limit = 2.0 * total
             total = measure_extent(scaled, limit).total
         leaves_out = extent.largest > limit
-        # With this shift the sum is below half of ``MAX_SUM``. The other half is for the counts of
-        # links in the lowest bits. ``frexp`` gives an exponent e such that ``total`` is below
-        # 2 ** e. Of ``MAX_SUM``, a power of two, it is one more than the logarithm. So of the 2,
-        # one is for that, and one for the half.
+        # With this shift the sum of the whole numbers is below half of ``MAX_SUM``. The upper half
+        # is for the counts of links in the lowest bits. ``frexp`` gives an exponent e such that
+        # ``total`` is below 2 ** e. ``MAX_SUM`` is 2 ** 58, for which ``frexp`` gives 59. So the
+        # 2 that is subtracted makes 57 of it, the exponent of half of ``MAX_SUM``.
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
         if memory is None:
             costs = np.empty(cost.size, np.int64)
@@ -299,8 +304,9 @@ def _round_down(
     ``costs``, int64 of shape (n_links,), receives the numbers. ``leaves_out`` of the result is
     always False: the caller sets it.
     """
-    # Bits for the counts make the unit larger. That rounds more costs down to 0, so that more links
-    # may lie on cycles, which may need more bits: repeat until the bits suffice.
+    # Bits for the counts make the unit larger. A larger unit rounds more costs down to 0, so that
+    # more links may lie on cycles, which may need more bits: repeat until the bits suffice. Two
+    # results: without a link of cost 0 no bits are needed; else the numbers are shifted by n_bits.
     n_bits = 0
     while True:
         shift = min(most_shift - n_bits, _MAX_SHIFT)
@@ -380,7 +386,8 @@ class Ground(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, most_triangles: int) -> Ground | None:
         """Return the hierarchy of a problem; None if it would have more than ``most_triangles``
-        triangles, since searches then take less time.
+        triangles (two arcs of a vertex, and the arc that joins their heads), since searches then
+        take less time.
         """
         links = problem.network.links
         n = problem.network.n_vertices
@@ -431,10 +438,11 @@ class Ground(NamedTuple):
 
 
 def _numbers_in(ranks: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Return the position in ``ranks``, which ascend, of each rank of ``wanted``, or -1 if it is
-    not there; int32 of the shape of ``wanted``.
+    """Return the position in ``ranks``, which ascend, of each rank of ``wanted``, or -1 if
+    ``ranks`` lacks it; int32 of the shape of ``wanted``.
     """
-    at = np.searchsorted(ranks, wanted)  # ``ranks.size`` for what is above all
+    # Positions; ``ranks.size`` for a rank above all, which the minimum below makes a valid index.
+    at = np.searchsorted(ranks, wanted)
     is_there = ranks[np.minimum(at, ranks.size - 1)] == wanted
     return np.where(is_there, at, -1).astype(np.int32)
 
@@ -478,7 +486,8 @@ class HierarchyLoader(ABC):
     def load(self, cost: np.ndarray) -> Loaded:
         """Return distances, flows and selected flows at costs of shape (n_classes, n_links).
 
-        Distances and flows are in the memory of this object, which the next call overwrites.
+        Distances and flows are in the memory of this object, which the next call overwrites. The
+        selected flows are in new arrays, or None if no link is selected.
         """
         if self._is_selected is None:
             result = Loaded(self._distance, self._flow)
@@ -490,7 +499,7 @@ class HierarchyLoader(ABC):
 
     def prove(self, cost: np.ndarray) -> np.ndarray:
         """Return the distance of each pair, (n_pairs,), at costs of shape (n_classes, n_links),
-        proved by the links alone. The next call overwrites the array.
+        proved by the links alone; infinite without a path. The next call overwrites the array.
         """
         self._find_distances(cost, self._prove_class)
         return self._distance
@@ -519,7 +528,8 @@ class HierarchyLoader(ABC):
         """Write the flows of class ``k`` to ``result``, and the distances of its pairs to
         ``_near``, proved by the hierarchy.
 
-        ``costs`` (n_links,) int64 are whole numbers. CertificateError if the proof fails.
+        ``costs`` (n_links,) int64 are whole numbers (``WholeCosts.costs``). The selected flows of
+        ``result`` are None if no link is selected. CertificateError if the proof fails.
         """
 
     @abstractmethod
@@ -536,13 +546,14 @@ class HierarchyLoader(ABC):
 
     def _first_blocks(self, k: int, n_shares: int) -> np.ndarray:
         """Return the first block of each of ``n_shares`` equal shares of the blocks of class ``k``,
-        and the number of blocks: an int64 array of shape (n_shares + 1,).
+        and the number of blocks: an int64 array of shape (n_shares + 1,). A class without pairs has
+        no share, so that the array has a 0 alone.
         """
         return np.arange(n_shares + 1) * self._n_blocks(k) // max(n_shares, 1)
 
     def _n_shares(self, k: int) -> int:
-        """Return the number of shares of class ``k``. Each share has an array of its own for the
-        volumes on the arcs.
+        """Return the number of shares of class ``k``; 0 for a class without pairs. Each share has
+        an array of its own for the volumes on the arcs.
 
         The number does not depend on the threads. So the sums of volumes do not, either.
         """
@@ -585,8 +596,9 @@ class SweepLoader(HierarchyLoader):
         """Write the flows of class ``k`` to ``result``, and the distances of its pairs to
         ``_near``.
 
-        There are three steps: weights of the arcs from ``costs``, volumes on the arcs, and these
-        volumes handed to the links. CertificateError if the result of a step is not proved.
+        There are three steps: weights of the arcs from ``costs`` (n_links,), whole numbers; volumes
+        on the arcs; and these volumes handed to the links. CertificateError if the result of a step
+        is not proved. The selected flows of ``result`` are None if no link is selected.
         """
         weights = self._weights_at(costs, self._ground.searches)
         # The arrays still hold the flows of the last call, and ``_hand_down`` adds to them.
@@ -628,7 +640,8 @@ class SweepLoader(HierarchyLoader):
         """Set the weights of the hierarchy from ``costs`` (n_links,) int64, and return those of
         both parts of ``searches``, upward and downward.
 
-        If links are selected, the result also marks the arcs that stand for a selected link.
+        If links are selected, the result also marks the arcs that stand for a selected link; else
+        its marks have size 0.
         """
         topology = self._ground.customizable.topology
         customize(costs, topology, self._subtrees, self._arcs)
@@ -682,6 +695,8 @@ class SweepLoader(HierarchyLoader):
     def _prove_class(self, k: int, costs: np.ndarray) -> None:
         """Write the distances of the pairs of class ``k`` to ``_near``; CertificateError if the
         links do not prove the distances of all vertices from each origin.
+
+        ``costs`` (n_links,) int64 are whole numbers.
         """
         searches = self._ground.with_all_ranks()
         scratches = [swept_loads.new_scratch(searches, False) for _ in range(threads.count())]
@@ -701,8 +716,8 @@ class SweepLoader(HierarchyLoader):
 
 
 def _sum_rows(rows: np.ndarray) -> np.ndarray:
-    """Return the sum over the first axis, added in order, so that its bits are always the same.
-    ``numpy.sum`` promises no order.
+    """Return the sum of ``rows`` over the first axis, the blocks, added in order, so that its bits
+    are always the same. ``numpy.sum`` promises no order. Without blocks the sum is 0.
     """
     total = np.zeros(rows.shape[1:])
     for row in rows:

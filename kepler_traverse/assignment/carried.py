@@ -27,8 +27,8 @@ class Carried(NamedTuple):
     ``links`` (n_carried,) int64: the links that carry something, ascending. ``places`` int64: the
     positions in an array of all flows that are kept, those of these links for each class and all
     that follow. ``flows``, ``next`` and each of ``targets``, float64 of the size of ``places``:
-    the current flows, the all-or-nothing flows at their costs, and the last targets, at most two
-    and the last one first.
+    the current flows, the all-or-nothing flows at their costs, and the targets of the last steps,
+    at most two, that of the last step first.
     """
 
     links: np.ndarray
@@ -74,8 +74,9 @@ class Carried(NamedTuple):
         )
 
     def combine(self, factors: tuple[float, float, float], divisor: float) -> np.ndarray:
-        """Return ``next``, the last target and the one before it, each times its factor, added up
-        and divided by ``divisor``. The factor of a target that does not exist must be 0.
+        """Return ``next``, the last target and the target before it, each times its factor, added
+        up and divided by ``divisor``: float64 of the size of ``places``. The factor of a target
+        that does not exist must be 0.
         """
         combined = np.empty(self.places.size)
         arrays = _three(self.next, self.targets)
@@ -89,7 +90,8 @@ class Carried(NamedTuple):
         all flows.
 
         ``target`` has the size of ``places``, and ``size``, from 0 to 1, is the part of the way to
-        it. Other places of both arrays stay as they are, since their links carry nothing.
+        it. Other places of both arrays stay as they are: their links carry nothing, so ``last``
+        must be 0 there before.
         """
         n_blocks = count_blocks(self.places.size)
         threads.run(_move_blocks, n_blocks, self.places, self.flows, (target, size), flows, last)
@@ -97,10 +99,10 @@ class Carried(NamedTuple):
 
 def _three(following: np.ndarray, targets: list[np.ndarray]) -> tuple[np.ndarray, ...]:
     """Return three arrays for compiled code: the all-or-nothing flows (``following``), the last
-    target and the one before it.
+    target and the target before it.
 
     ``targets`` has at most two arrays. Where one is missing, the all-or-nothing flows take its
-    place: they mark no further link, and their factor in a combination is 0.
+    place: in ``_mark_blocks`` they mark no further link, and in ``combine`` the factor is 0.
     """
     return (following, *targets, following, following)[:3]
 
@@ -109,9 +111,11 @@ def _three(following: np.ndarray, targets: list[np.ndarray]) -> tuple[np.ndarray
 def _mark_blocks(next_item, n_items, arrays, shape, carries, counts):
     """Set which links carry something in one of four arrays of all flows, and how many per block.
 
-    ``arrays`` are the four, and ``shape`` is (n_classes, n_links). ``carries`` (n_links,) bool and
-    ``counts`` (n_items,) int64, per block of ``BLOCK`` links, are outputs. ``next_item``: the
-    counter from which threads take blocks 0 to ``n_items`` - 1.
+    ``arrays`` are the four: the current flows, the all-or-nothing flows, and the last target
+    (``last``) and the target before it (``before``). ``shape`` is (n_classes, n_links). The outputs
+    are ``carries`` (n_links,) bool, True for a link with a flow other than 0 in any class, and
+    ``counts`` (n_items,) int64, per block of ``BLOCK`` links. ``next_item``: the counter from which
+    threads take blocks 0 to ``n_items`` - 1.
     """
     flows, following, last, before = arrays
     n_classes, n_links = shape
@@ -174,9 +178,10 @@ def _combine_blocks(next_item, n_items, arrays, factors, divisor, combined):
 def _move_blocks(next_item, n_items, places, before, step, flows, last):
     """Write flows after a step, and the target, at some places of two arrays of all flows.
 
-    ``before``: the flows at these places. ``step``: the target at these places, and the part of the
-    way to it. ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1 of
-    ``places``.
+    ``before``: the flows before the step at these places. ``step``: the target at these places, and
+    the part of the way to it. The two arrays, output, are ``flows`` and ``last``, which receives
+    the target and so becomes the last target. ``next_item``: the counter from which threads take
+    blocks 0 to ``n_items`` - 1 of ``places``.
     """
     target, size = step
     while True:

@@ -136,8 +136,8 @@ class PathEquilibration:
         costs = self.problem.arrays_at(self.loads.flow)  # as functions of the flow
         for _ in range(_MAX_SHIFTS):
             # ``excess`` is what the flows, as the shifts met them, cost more than on the cheapest
-            # known path of their pairs. It is compared with what they cost more, at the last
-            # ``measure``, than on the shortest of all paths.
+            # known path of their pairs. It is compared with ``bound.total - bound.shortest``: what
+            # the flows cost more, at the last ``measure``, than on the shortest of all paths.
             excess, self._stamp = path_flows.shift_flows(
                 groups, demand, self._paths, self.loads, costs, self._mark, self._stamp
             )
@@ -216,7 +216,10 @@ class PathEquilibration:
         return compact
 
     def state(self) -> dict[str, np.ndarray]:
-        """Return the arrays from which ``restore`` of the same problem goes on with the same bits."""
+        """Return the arrays, by name, from which ``restore`` of the same problem goes on with the
+        same bits: copies of the fields of ``Paths`` without unused room, and ``relative_gap``, of
+        shape ().
+        """
         per_path = {
             name: getattr(self._paths, name)[: self._n_paths].copy()
             for name in ("next", "begin", "length", "flow")
@@ -287,7 +290,7 @@ def _is_within(values: np.ndarray, least: int, end: int) -> bool:
 
 def _grown(array: np.ndarray, size: int) -> np.ndarray:
     """Return ``array`` if it has ``size`` elements or more, else a larger array that begins with
-    its elements; the others are 0.
+    its elements and ends with zeros.
     """
     if array.size >= size:
         return array

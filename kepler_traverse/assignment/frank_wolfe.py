@@ -54,16 +54,20 @@ class _Move:
         the last two targets, such that the new direction is conjugate to the last directions.
 
         Two directions are conjugate if their products over the links, times the slopes of the
-        costs, add up to 0. Where the formulas would divide by 0, the target is the all-or-nothing
-        flows alone. ``step``: the length of the last step, from 0 to 1.
+        costs, add up to 0. There are three cases: without an earlier target, the result is the
+        all-or-nothing flows (``carried.next``) alone; with one, it is conjugate to one direction;
+        with two, to two. Where the formulas would divide by 0, it is ``carried.next``, too.
+        ``step``: the length of the last step, from 0 to 1.
 
-        The formulas are those of Mitradjieva and Lindberg (2013).
+        The result has the size of ``carried.places``. The formulas are those of Mitradjieva and
+        Lindberg (2013).
         """
         carried = self._carried
         if not carried.targets:  # the first step
             return carried.next
         last = self._by_class(carried.targets[0])
-        before = self._by_class(carried.targets[-1])  # the last one again if it is the only one
+        # The target before ``last``; with one target alone, ``last`` again, whose sums are not read.
+        before = self._by_class(carried.targets[-1])
         # Products of two directions from the current flows: ``direction`` leads to the all-or-nothing
         # flows, ``last`` to the last target, and ``mixed`` to a point between the last two targets.
         # A ``difference`` is one direction less another: to the all-or-nothing flows less that to
@@ -73,12 +77,14 @@ class _Move:
         if len(carried.targets) == 1:
             if sums.last_difference == 0.0:
                 return carried.next
+            # The part of the last target in the new one; the all-or-nothing flows have the rest.
             share = sums.last_direction / sums.last_difference
             share = min(max(share, 0.0), _MAX_CONJUGATE)
             return carried.combine((1.0 - share, share, 0.0), 1.0)
         # With two: conjugate to the directions of the last two steps. ``n`` is the weight of the
-        # last target and ``m`` that of the one before it, next to 1 of the all-or-nothing flows.
-        # Weights below 0 would leave the convex combinations.
+        # last target and ``m`` that of the target before it; the all-or-nothing flows have weight
+        # 1. The sum of the weights divides the result. Weights below 0, which are replaced by 0,
+        # would leave the convex combinations.
         if sums.mixed_difference == 0.0 or sums.last_last == 0.0 or step >= 1.0:
             return carried.next
         m = max(-sums.mixed_direction / sums.mixed_difference, 0.0)
@@ -116,6 +122,7 @@ class _Move:
                 high = step
             else:
                 low = step
+            # Without a slope there is no step of Newton: ``low`` is no point inside, so halve.
             newton = step - value / slope if slope > 0.0 else low
             following = newton if low < newton < high else 0.5 * (low + high)
             if following == step:
@@ -171,7 +178,7 @@ class BiconjugateFrankWolfe:
         n_flows = self._shape[0] * self._shape[1]
         n_selected = n_flows + problem.demand.volume.size if is_selected is not None else 0
         self._flows = np.zeros(n_flows + n_selected)
-        self._targets: list[np.ndarray] = []  # the last one first
+        self._targets: list[np.ndarray] = []  # at most two, the last target first
         self._step = 0.0
         # The all-or-nothing flows at the current costs, in memory of the loader; empty before the
         # first ``measure``.
@@ -234,6 +241,7 @@ class BiconjugateFrankWolfe:
             self._targets = []
             target = carried.next
             step = move.step_towards(target)
+        # ``last``, of the size of ``_flows``, receives the target, and is 0 elsewhere.
         if len(self._targets) == 2:
             # The memory of the older target, which is dropped, receives the new one. ``move``
             # writes only to the places that ``carried`` keeps. These include each place at which
@@ -278,8 +286,8 @@ class BiconjugateFrankWolfe:
         """Return the flows of the paths that use a selected link, (n_classes, n_links), and the
         volume of these paths per pair, (n_pairs,).
 
-        Both are parts of the state vector. ``is_selected`` is not used: the links were given when
-        the object was made.
+        Both are views of the state vector. ``is_selected`` is not used: the links were given when
+        the object was made. Without select link then, both would have no element.
         """
         n_flows = self._shape[0] * self._shape[1]
         flow = self._flows[n_flows : 2 * n_flows].reshape(self._shape)

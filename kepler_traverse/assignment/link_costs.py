@@ -43,14 +43,16 @@ class CostArrays(NamedTuple):
     the user's, which holds near one flow.
     """
 
-    kind: np.ndarray  # uint8: CONSTANT, BPR, CONICAL or LINEAR; it says what the others mean
+    kind: np.ndarray  # uint8: CONSTANT, BPR, CONICAL or LINEAR, the row of the table above
     free: np.ndarray  # float64, in units of time
     scale: np.ndarray  # float64
     power: np.ndarray  # float64
     capacity: np.ndarray  # float64, in units of flow; above 0
 
     def at(self, links: np.ndarray) -> CostArrays:
-        """Return the costs of the links with these numbers, in their order."""
+        """Return the costs of the links with the numbers ``links`` (n,), in the order of ``links``:
+        new arrays of shape (n,).
+        """
         return CostArrays(*(take(each, links) for each in self))
 
 
@@ -62,7 +64,7 @@ def take(values: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 
 def count_blocks(n: int) -> int:
-    """Return the number of blocks of ``BLOCK`` links that ``n`` links make, the last one perhaps
+    """Return the number of blocks of ``BLOCK`` links that ``n`` links make; the last block may be
     smaller.
     """
     return -(-n // BLOCK)
@@ -236,7 +238,7 @@ def evaluate_again(next_item, n_items, class_flow, costs, loads, is_finite):
     """Change ``loads``, a ``path_flows.Loads`` of earlier flows, to those of ``class_flow``
     (n_classes, n_links): overwrite its flow, cost and slope.
 
-    A link whose flow has not changed keeps its cost, so that only the others are computed.
+    A link whose flow has not changed keeps its cost, so that only changed ones are computed.
     ``is_finite`` (n_items,) bool is written per block of ``BLOCK`` links: whether all costs that
     were computed are finite. ``next_item``: the counter from which threads take blocks 0 to
     ``n_items`` - 1.

@@ -140,7 +140,7 @@ class Network:
         return np.argsort(self.place)
 
     def by_row(self, values: np.ndarray) -> np.ndarray:
-        """Return values per link in the order of the rows of the table.
+        """Return values per link in the order of the rows of the table, in a new array.
 
         The last axis of ``values`` is by link number, and that of the result by row.
         """

@@ -79,7 +79,7 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
     """Find the trees of some groups, and with them the distance and the new path of each pair.
 
     The shortest path of a pair is new if the pair has no path yet, or if it is cheaper than the
-    cheapest known one by a part of that one's cost.
+    cheapest known path by a part of the cost of the known path.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def search_groups(next_item, n_items, groups, searches, known, results, scratch)
         origin = np.int64(demand.origin[group])
         k = demand.user_class[group]
         tree = trees[group]
-        own = cost[k]  # costs for this class
+        own = cost[k]  # (n_links,): the costs for class k
         # ``tree`` becomes one of shortest paths; ``scratch.distance`` receives the distances.
         find_tree(origin, tree, own, links, scratch)
         # Views of arrays over pairs, for the pairs of this group; ``near`` and ``length`` are
@@ -170,7 +170,8 @@ def add_paths(groups, demand, links, trees, new_length, paths, sizes):
             paths.next[n_paths] = paths.head[pair]
             paths.head[pair] = n_paths
             n_paths += 1
-            # Its links, written from the last one, which leads to the destination, backward.
+            # The links of the path, written backward: first the link that enters the destination,
+            # to the end of the path's places.
             v = np.int64(demand.destination[pair])
             at = n_links + length
             while at > n_links:
@@ -201,7 +202,8 @@ def load_new_pairs(groups, demand, paths, flow, per_vehicle):
 def _set_flow(link, flow, loads, costs):
     """Set the flow of a link in ``loads``, and its slope and its cost for each class to match.
 
-    ``flow`` is that of all classes together, and ``costs`` the ``CostArrays`` of all links.
+    ``flow`` is that of all classes together; below 0 it counts as 0. ``costs`` is the
+    ``CostArrays`` of all links.
     """
     flow = max(flow, 0.0)  # rounding of a difference may make it negative
     loads.flow[link] = flow
@@ -267,11 +269,15 @@ def _equalized(moved, ends, links, marked, loads, costs, k):
     Where costs are concave, a link that loses flow gets steeper. A step by the slopes before it
     goes too far, and the next step goes back as far. With a power near 0, a link that gains its
     first flow is so steep that the number may be as small as 1e-200. So halving ends only where no
-    float64 lies between its bounds. The other arguments are those of ``_difference_after``.
+    float64 lies between its bounds. The result may be 0.
+
+    ``ends`` to ``k`` are as for ``_difference_after``: where the links of both paths are in
+    ``links``, the marks of these links, the flows, the costs, and the class.
     """
     # The path still costs as much or more after ``low`` vehicles, and less after ``high``.
     low = 0.0
     high = moved
+    # A larger ``low`` than ``_MIN_SHIFT`` is the lower end of the halving of exponents below.
     while True:
         if _difference_after(moved, ends, links, marked, loads, costs, k) >= 0.0:
             low = moved
@@ -298,7 +304,8 @@ def _shift(path, base, k, paths, loads, costs, marked):
     that nothing must be cleared.
 
     Return the excess before the shift: the flow of the path times the difference of the costs, 0
-    if the path is not more expensive than the base.
+    if the path is not more expensive than the base. Flow is moved only if the path is more
+    expensive: by a step of Newton, or, if a cost is concave, by halving (``_equalized``).
     """
     mark, stamp = marked
     links = paths.links
@@ -360,7 +367,8 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
 
     ``loads`` follows each shift at once, so that the next pair sees the new costs. ``costs`` are
     the ``CostArrays`` of all links. ``mark`` int64 of shape (n_links,) and ``stamp`` serve
-    ``_shift`` to mark the links of two paths.
+    ``_shift`` to mark the links of two paths. ``mark`` holds numbers below ``stamp`` before, and
+    below the returned stamp after.
 
     Return the excess that was met before the shifts (the sum over the paths of the flow, times its
     difference in cost to the cheapest path, times the units of a vehicle), and the next stamp.
@@ -409,7 +417,7 @@ def shift_flows(groups, demand, paths, loads, costs, mark, stamp):
 @njit(cache=True, nogil=True)
 def _keep_volume(pair, volume, paths):
     """Set the flow of the path of a pair that has most flow to the volume of the pair less the
-    flows of its other paths.
+    flows of its other paths, 0 if these carry more than the volume.
 
     Each shift rounds the flows of two paths. Without this the sum of the flows of the pair would
     drift away from its volume. The pair must have a path.
@@ -433,8 +441,9 @@ def add_up(demand, paths, class_flow, rest):
     over the paths in the order of the pairs.
 
     The flow of one path per pair is corrected before, so that the flows of the pair add up to its
-    volume. ``rest``, of the same shape, is scratch: it collects what each addition rounds away,
-    which is added at the end, so that the sums are right to two units in the last place.
+    volume. ``rest``, of the same shape, is scratch, with any values before: it collects what each
+    addition rounds away, which is added at the end, so that the sums are right to two units in the
+    last place.
     """
     class_flow[:] = 0.0
     rest[:] = 0.0
@@ -489,7 +498,8 @@ def copy_live(paths, compact):
     n_links = 0
     for pair in range(paths.head.size):
         path = paths.head[pair]
-        # the copy of the path before this one in the list, ``NO_PATH`` at the head
+        # ``last``: the path of ``compact`` that was appended before to the list of this pair,
+        # ``NO_PATH`` at the head of the list
         last = np.int32(NO_PATH)
         compact.head[pair] = NO_PATH
         while path != NO_PATH:

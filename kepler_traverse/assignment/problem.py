@@ -92,7 +92,7 @@ class Problem:
         if isinstance(cost, CostFunction):
             # ``check`` evaluates flows up to 4 times its first argument. So the largest one is the
             # volume of all trips, as if all used one link.
-            cost.check(max(trips.volume, 1.0) / 4, network.n_links)
+            cost.check(max(trips.volume, 1.0) / 4, network.n_links)  # 1 if there are no trips
             self._arrays = self._linear(np.zeros(network.n_links))
         else:
             rows = cost.arrays(network.table)
@@ -142,14 +142,16 @@ class Problem:
         return self._arrays
 
     def _linear(self, flow: np.ndarray) -> CostArrays:
-        """Return the tangents of a function of the user's at the flows of the links, (n_links,)."""
+        """Return the tangents of a function of the user's at the flows of the links, (n_links,), as
+        ``CostArrays`` of the kind LINEAR.
+        """
         by_row = self.network.by_row(flow)  # the function takes flows in the order of the table
         value = self.cost.values(by_row)
         slope = self.cost.slopes(by_row, value)
         n = flow.size
         return CostArrays(
             kind=np.full(n, link_costs.LINEAR, np.uint8),
-            free=self.network.by_link(value - slope * by_row),
+            free=self.network.by_link(value - slope * by_row),  # the tangent at flow 0
             scale=self.network.by_link(slope),
             power=np.zeros(n),
             capacity=np.ones(n),
@@ -175,14 +177,15 @@ class Problem:
         """Return the first and the second derivative of the objective by the size of a step, at the
         flows after the step.
 
-        The objective here is the sum of the integrals of the costs that all classes share.
+        The objective here is the sum of the integrals of the costs that all classes share. For a
+        function of the user's the function itself is called, else compiled code reads ``costs``.
 
         Parameters
         ----------
         links : int64 array of shape (n,)
             The links of the step. All others carry nothing, and add 0 to both derivatives.
         costs : CostArrays
-            What ``take_costs`` returned for these links.
+            What ``take_costs`` returned for these links; not read for a function of the user's.
         step : Step
             The flows of these links before the step, their change over the whole way, and the
             part of the way that the step goes.
@@ -201,7 +204,9 @@ class Problem:
         return sum_products(sums[:, 0], ones), sum_products(sums[:, 1], ones)
 
     def take_costs(self, links: np.ndarray) -> CostArrays:
-        """Return the costs of some links, in the order of ``links``, for ``derivatives``."""
+        """Return the costs of some links, in the order of ``links``, for ``derivatives``. Those of
+        a function of the user's are of all links, and are not read.
+        """
         if self.is_linearized:  # ``derivatives`` calls the function, and does not read the arrays
             return self._arrays
         return self._arrays.at(links)
@@ -273,7 +278,7 @@ class Problem:
         first = np.searchsorted(self.demand.user_class, np.arange(len(self.classes) + 1))
         pairs = self.demand.first_pair[first]
         for k, weight in enumerate(self.per_vehicle):
-            own = slice(pairs[k], pairs[k + 1])
+            own = slice(pairs[k], pairs[k + 1])  # the pairs of class k
             total += float(weight * sum_products(class_flow[k], cost[k]))
             shortest += float(weight * sum_products(self.demand.volume[own], distance[own]))
         if not (np.isfinite(total) and np.isfinite(shortest)):

@@ -255,7 +255,7 @@ class Equilibrium:
         return columns
 
     def certify(self) -> Bound:
-        """Prove the gap anew from the flows alone; CertificateError if it is not the one stated.
+        """Prove the gap anew from the flows alone; CertificateError if the gap is not as stated.
 
         Costs follow from the flows. Distances follow from the costs by searches that begin from
         nothing; those of a hierarchy are proved by the links alone, for all vertices. That the

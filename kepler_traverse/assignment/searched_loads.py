@@ -49,7 +49,7 @@ def load_blocks(next_item, n_items, blocks, searches, is_selected, results, scra
             origin = np.int64(demand.origin[group])
             k = demand.user_class[group]
             tree = trees[group]
-            own = cost[k]  # costs for this class
+            own = cost[k]  # (n_links,): the costs for class k
             begin = demand.first_pair[group]
             end = demand.first_pair[group + 1]
             ends = demand.destination[begin:end]
@@ -79,7 +79,8 @@ def sum_along(next_item, n_items, searches, values, results, working):
 
     ``searches`` is a ``Searches``, and ``values`` has shape (number of values, n_links).
     ``results``, written, are the distances (n_pairs,) and the sums (number of values, n_pairs).
-    ``working`` is the memory of this thread: a tree (n_vertices,) and a ``Scratch``. ``next_item``:
+    ``working`` is the memory of this thread: a tree (n_vertices,) and a ``Scratch``; both may hold
+    anything before that an earlier group has left. ``next_item``:
     the counter from which threads take groups 0 to ``n_items`` - 1.
     """
     demand, links, cost = searches
@@ -90,7 +91,7 @@ def sum_along(next_item, n_items, searches, values, results, working):
         if group >= n_items:
             break
         origin = np.int64(demand.origin[group])
-        own = cost[demand.user_class[group]]
+        own = cost[demand.user_class[group]]  # (n_links,): the costs for the class of the group
         tree[:] = NO_LINK  # the thread's last tree is of another origin
         begin = demand.first_pair[group]
         end = demand.first_pair[group + 1]
@@ -119,8 +120,8 @@ def _find_paths(origin, ends, distance, tree, costs, links, scratch):
     class, (n_links,).
 
     ``tree`` (n_vertices,), any tree from the origin, becomes one of shortest paths, whose paths to
-    ``ends`` are the canonical ones. ``distance`` receives the distance of each of ``ends``. Return
-    a bool per vertex of ``ends``: whether it is reached.
+    ``ends`` are the canonical ones. ``distance`` receives the distance of each of ``ends``,
+    infinite if there is no path. Return a bool per vertex of ``ends``: whether it is reached.
 
     The search proves the distances: it ends only after a pass over all links in which no link makes
     a vertex nearer.

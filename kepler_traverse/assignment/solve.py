@@ -179,7 +179,8 @@ def _frank_wolfe(
     path of the file or None, and ``device`` is ``"cpu"`` or ``"cuda"``.
 
     Searches, and sweeps over a hierarchy, may take different paths where several are equally short.
-    So neither reads the file of the other: the fingerprint in the file says which of them wrote it.
+    So a file that searches wrote is not read for sweeps, nor the reverse: the fingerprint in the
+    file says which of the two wrote it.
     """
     selected = None
     if is_selected is not None:
@@ -216,7 +217,8 @@ def _checkpoint(path: Any, problem: Problem, question: str) -> Checkpoint:
 
 def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
     """Return the problem from the arguments ``trips``, ``cost`` and ``classes`` of ``assign``:
-    check them, and replace None by their defaults.
+    check them, and replace None by the defaults: ``BPR()``, and one ``VehicleClass()``. ``classes``
+    may be a single class. InputError for an argument that is wrong.
     """
     if cost is None:
         cost = BPR()
@@ -243,7 +245,8 @@ def _problem(network: Network, trips: Any, cost: Any, classes: Any) -> Problem:
 
 def _selected_links(network: Network, rows: Any) -> np.ndarray | None:
     """Return a bool per link, in the order of the network: whether its row is selected. None if no
-    rows are given.
+    rows are given. ``rows`` is None, one number of a row, or several; InputError for any that is no
+    row of the links.
     """
     if rows is None:
         return None
@@ -260,7 +263,8 @@ def _selected_links(network: Network, rows: Any) -> np.ndarray | None:
 
 def _reporter(progress: Any) -> Report:
     """Return the function that is called after each iteration, for the argument ``progress`` of
-    ``assign``: that of the user, one that writes a line to stderr (True), or one that does nothing.
+    ``assign``: the function of the user; for True one that writes a line to stderr; for None and
+    False one that does nothing. InputError for any other value.
     """
     if callable(progress):
         return progress

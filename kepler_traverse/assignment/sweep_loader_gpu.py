@@ -37,8 +37,9 @@ class SweepLoaderOnGpu(HierarchyLoader):
     than 0 where a proof fails. ``_arcs``: the arcs of the hierarchy with their weights.
     ``_searches``: the parts of the hierarchy above origins and destinations. ``_demand``: the
     arrays ``first_pair`` and ``volume`` of ``Demand``. ``_costs_there`` (n_links,) int64 and
-    ``_near_there`` (n_pairs,) int64: the costs of the class at work as whole numbers, and the
-    distances of the pairs; copies of ``_costs`` and ``_near``.
+    ``_near_there`` (n_pairs,) int64, where "there" is the GPU: the costs of the class at work as
+    whole numbers, and the distances of the pairs. Their twins on the host are ``_costs`` and
+    ``_near`` of the base class.
     """
 
     device = "cuda"
@@ -97,9 +98,10 @@ class SweepLoaderOnGpu(HierarchyLoader):
         """Write the flows of class ``k`` to ``result``, and the distances of its pairs to
         ``_near``.
 
-        There are three steps: weights of the arcs from ``costs`` (n_links,), volumes on the arcs,
-        and these volumes handed to the links. Groups are searched some at a time, as many as fit
-        the memory. CertificateError if the result of a step is not proved.
+        There are three steps: weights of the arcs from ``costs`` (n_links,), whole numbers; volumes
+        on the arcs; and these volumes handed to the links. Groups are searched some at a time, as
+        many as fit the memory. CertificateError if the result of a step is not proved. The selected
+        flows of ``result`` are None if no link is selected.
         """
         # The weights, and what explains each.
         sweeps = self._sweeps(costs, self._searches)
@@ -153,6 +155,9 @@ class SweepLoaderOnGpu(HierarchyLoader):
     def _prove_class(self, k: int, costs: np.ndarray) -> None:
         """Write the distances of the pairs of class ``k`` to ``_near``; CertificateError if the
         links do not prove the distances of all vertices from each origin.
+
+        ``costs`` (n_links,) int64 are whole numbers. No volumes are carried (``carries=False``),
+        since a proof needs distances alone.
         """
         sweeps = self._sweeps(costs, self._all_ranks)
         for first, last in self._batches(k, self._all_ranks):
@@ -182,7 +187,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
 
     def _batches(self, k: int, ground: GroundOnGpu) -> Iterator[tuple[int, int]]:
         """Yield ranges of the groups of class ``k``, each as large as fits the memory of the GPU:
-        the first group, and the one after the last.
+        the first group, and the group after the last one of the range, both numbered over all
+        classes. Nothing is yielded for a class without groups.
         """
         begin = int(self._first_group[k])
         end = int(self._first_group[k + 1])

@@ -184,6 +184,8 @@ def load_shares(next_item, n_items, trips, ground, weights, results, scratch):
             break
         is_right = True  # whether all distances so far are proved
         for block in range(trips.first_block[share], trips.first_block[share + 1]):
+            # The groups of the block are ``first`` to ``last`` - 1; the last block may have fewer
+            # than ``WIDTH``.
             first = trips.groups[0] + block * WIDTH
             last = min(first + WIDTH, trips.groups[1])
             # The distances: upward from each origin, then downward for all of the block.
@@ -276,6 +278,7 @@ def prove_distances(next_item, n_items, trips, hierarchy, links, results, scratc
         block = atomic_add(next_item, 0, 1)
         if block >= n_items:
             break
+        # The groups of the block are ``first`` to ``last`` - 1.
         first = trips.groups[0] + block * WIDTH
         last = min(first + WIDTH, trips.groups[1])
         scratch.lines[:] = _NOTHING
@@ -358,10 +361,11 @@ def _fall(fall, lengths, lines):
 @njit(cache=True, nogil=True)
 def _join(lane, start, ground, scratch):
     """Set the bit of the lane in ``scratch.from_below`` for each number of ``fall`` whose final
-    distance is the one that the search upward found.
+    distance equals the distance that the search upward found.
 
-    Return whether no final distance is larger than the one of that search, which is part of the
-    proof. ``lane`` is the column of the group, and ``start`` the list of its origin.
+    Return whether no final distance is larger than the distance of the search upward, which is
+    part of the proof. ``lane`` is the column of the group, and ``start`` the list of its origin.
+    ``scratch.lines`` has the final distances, and ``scratch.far`` those of the search upward.
     """
     begin = ground.list_offsets[start]
     is_right = True
@@ -452,8 +456,9 @@ def _mark_paths(first, last, ground, weights, scratch):
     """Set ``scratch.uses`` of all numbers of ``fall`` that a path of ``_carry_back`` leads through:
     1 if the path from the origin to there uses a selected link, else 0.
 
-    ``first`` and ``last`` are the first group of the block, and the one after its last. It reads
-    the arcs that ``_rise`` wrote to ``scratch.via`` and ``_carry_back`` to ``scratch.parents``.
+    ``first`` is the first group of the block, and ``last`` the group after the block. The arcs of
+    the paths are those that ``_rise`` wrote to ``scratch.via`` and ``_carry_back`` to
+    ``scratch.parents``.
     """
     uses = scratch.uses
     above = scratch.climb_uses
@@ -481,8 +486,9 @@ def _mark_paths(first, last, ground, weights, scratch):
 
 @njit(cache=True, nogil=True)
 def _carry_again(fall, flow, scratch):
-    """Pass other volumes in ``scratch.waiting`` on over the same arcs of ``fall``, which
-    ``_carry_back`` has written to ``scratch.parents``, and add them to ``flow`` (n_part_arcs,).
+    """Pass the volumes of paths with a selected link, in ``scratch.waiting``, on over the arcs of
+    ``fall`` that ``_carry_back`` has written to ``scratch.parents``, and add them to ``flow``
+    (n_part_arcs,). Volumes of paths that lead upward only (``NO_ARC``) stay, for ``_carry_down``.
     """
     waiting = scratch.waiting
     for v in range(waiting.shape[0]):

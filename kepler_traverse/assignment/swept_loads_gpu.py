@@ -74,7 +74,8 @@ class GroundOnGpu:
         self.list_offsets = cp.asarray(ground.list_offsets)
         self.lists = cp.asarray(ground.lists)
         self.end = cp.asarray(ground.end)
-        # The first number of each list is the origin; per group, that of its list.
+        # The first number of each list is that of its origin in ``rise``. ``start`` gives the list
+        # of each group, and ``meets`` the number of the same vertex in ``fall``.
         origins = ground.lists[ground.list_offsets[:-1]]
         self.origins = cp.asarray(ground.meets[origins][ground.start])
 
@@ -85,7 +86,7 @@ class GroundOnGpu:
         """
         per_lane = _PER_LANE * (self.rise.n_numbers + self.fall.n_numbers)
         free, _ = cp.cuda.runtime.memGetInfo()
-        fitting = min(_MAX_BYTES, free // 2) // per_lane
+        fitting = min(_MAX_BYTES, free // 2) // per_lane  # lanes whose arrays fit
         return min(_whole_warps(max(n_lanes, 1)), max(WARP, fitting // WARP * WARP))
 
 
@@ -118,7 +119,8 @@ class Sweeps:
         to ``distances`` (n_pairs,) int64, CuPy.
 
         Return the ``Lines`` of these groups. With ``carries``, the volume of each pair waits in
-        them at its destination, for ``carry``.
+        them at its destination, for ``carry``. Without, they have distances alone (``waiting`` is
+        None), for ``check_links``.
         """
         # Three kernels: searches upward from the origins, a sweep downward, and the distances and
         # volumes of the pairs.
@@ -392,7 +394,8 @@ class CarriedOnGpu:
         """
         ground = self._ground
         shares = cp.asarray(self._shares[first : first + lines.n_lanes])
-        before = self._shares[max(first - 1, 0)]  # the share whose sum is still open
+        # The share of the group before lane 0, whose sum is still open; for the first group its own.
+        before = self._shares[max(first - 1, 0)]
         # Per part: for each arc the number that a path enters by it, for each number the arc by
         # which its path enters it, and the volume that the path carries.
         choices = (
@@ -419,8 +422,8 @@ class CarriedOnGpu:
         """Return for both parts the arcs of the hierarchy, their direction (``UP`` or ``DOWN``),
         and the volume on each, float64.
 
-        The open sum of the last share is added to the others, so that ``add`` must not be called
-        any more.
+        The open sum of the last share is added to the sums of the shares before it, so that ``add``
+        must not be called any more.
         """
         ground = self._ground
         found = []

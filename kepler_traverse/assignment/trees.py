@@ -1,7 +1,7 @@
 """Shortest path trees of many origins at costs that change a little from one call to the next.
 
-The tree of an origin begins as the last one: the distances along it at the new costs are lengths of
-paths. A pass over all links finds the vertices that are nearer by another link, and a search from
+The tree of an origin begins as the tree of the last call: the distances along it at the new costs
+are lengths of paths. A pass over all links finds the vertices that are nearer by another link, and a search from
 these lowers what lies beyond them. The passes end when no link is violated, which is the
 certificate of the distances: ``distance[v] <= distance[u] + cost`` for each link, and equality for
 one of them.

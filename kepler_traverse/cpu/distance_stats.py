@@ -51,8 +51,14 @@ def statistics(distance, offsets, limit) -> tuple[Any, ...]:
     largest = np.finfo(distance.dtype).max
 
     def statistics_of_row(i: int, _thread: int) -> None:
-        """Write the statistics of row i to its places in ``counts``, ``extremes`` and ``sums``."""
+        """Write the statistics of row i to its places in ``counts``, ``extremes`` and ``sums``.
+
+        ``_thread``, which ``for_each`` passes, is not used: no scratch is shared by the rows.
+        """
+        # Scratch for the last block of the row, which may have fewer than PIECE distances.
         last = np.empty(PIECE, distance.dtype)
+        # Of shape (2, WIDTH), before any distance: all smallest ones infinite, all largest ones
+        # minus infinity. ``type`` makes an array of the type of the distances.
         ends = np.repeat(distance.dtype.type([[np.inf], [-np.inf]]), WIDTH, axis=1)
         parts = Parts(ends, sums[0, i], sums[1, i])
         _row_statistics(distance[i], offsets, limit, largest, last, counts[i], parts)
@@ -73,9 +79,9 @@ def fold_sums(sums):
     """Return the total of the sums of blocks, added in the order in which a GPU adds them, so that
     the result has the same bits.
 
-    ``sums`` are float64 of shape (..., n_blocks), and the result lacks the last axis. Each
-    ``PIECE`` sums form a block again, in which value i and value i + half are added until one is
-    left; and so on, until there is one block.
+    ``sums`` are float64 of shape (..., n_blocks), and the result lacks the last axis. With one
+    block the result is the sum of that block. Else each ``PIECE`` sums form a block again, in which
+    value i and value i + half are added until one is left; and so on, until there is one block.
     """
     while sums.shape[-1] > 1:
         n_pieces = -(-sums.shape[-1] // PIECE)
@@ -137,7 +143,7 @@ def levels(distance, offsets, limit):
             last_level = min(last_level, limit)
         n_levels = int(last_level) + 1
 
-        # Yield what is there before the rows side by side become too large.
+        # Yield the rows so far, if with this one, all padded to the longest, they were too large.
         if rows and (len(rows) + 1) * max(most_levels, n_levels) > LEVELS_AT_ONCE:
             yield _pad_rows(rows, most_levels), np.array(edges, np.int64)
             rows = []
@@ -180,9 +186,9 @@ def _row_statistics(distance, offsets, limit, largest, last, counts, parts):
     """Store the number of vertices within the limit, and of edges that leave reached vertices, in
     ``counts``, of shape (2,), and extremes and sums of the blocks of the row in ``parts``.
 
-    ``distance`` is a row of n distances. ``largest`` is the largest finite number of their type,
-    and ``last`` has room for the last block, which is filled up with infinity. ``parts`` is
-    ``Parts``.
+    ``distance`` is a row of n distances. ``largest`` is the largest finite number of their type.
+    ``last`` is scratch of shape (PIECE,), with any values before: a last block of fewer than
+    ``PIECE`` distances is copied to it and filled up with infinity. ``parts`` is ``Parts``.
     """
     ends = parts.ends
     totals = parts.totals
@@ -233,8 +239,9 @@ def _count_bins(distance, limit, bins_per_unit, before, counts):
 
 @njit(cache=True, nogil=True)
 def _find_last_level(distance, offsets):
-    """Return the largest number of hops in the row ``distance``, and the number of edges that leave
-    the vertices reached, those at 0 hops or more. ``offsets`` are those of the CSR.
+    """Return the largest number of hops in the row ``distance``, -1 if no vertex is reached, and
+    the number of edges that leave the vertices reached, those at 0 hops or more. ``offsets`` are
+    those of the CSR.
     """
     last_level = distance[0]
     edges = 0

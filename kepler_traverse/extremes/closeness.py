@@ -200,8 +200,8 @@ class _Closeness:
         is_tiny = self.graph.n_vertices <= TINY
         may_prove = not (self._weighted or is_tiny) and self.graph.device == "cpu"
         edges_per_search = self.graph.n_edges + _PER_VERTEX * self.graph.n_vertices
-        # Vertices that the last round of each kind excluded, per edge visited. Complete searches
-        # come first.
+        # Vertices that the last round of each kind excluded, per edge visited. Infinity makes a
+        # kind the next one; if both are infinite, complete searches come first.
         rates = {"complete": np.inf, "proofs": 0.0}
 
         candidates = self._candidates(k)
@@ -235,8 +235,8 @@ class _Closeness:
                 rates["complete"] = np.inf  # the next round is complete, too
             else:
                 rates[kind] = (candidates.size - remaining.size) / edges
-                # An infinite rate makes a proof the next round: before the first one, and again
-                # after one that excluded no vertex.
+                # A rate of 0 is replaced by infinity, so that proofs are tried next: before the
+                # first round of proofs, and again after a round of proofs that excluded no vertex.
                 rates["proofs"] = rates["proofs"] or np.inf
             candidates = remaining
 
@@ -247,7 +247,8 @@ class _Closeness:
         xp = self._xp
         is_candidate = self._open
         if self.values.size == k:
-            # those that may be closer than the last of them, or as close with a smaller number
+            # With ``k`` vertices known: those that may be closer than the last of the ``k``, or as
+            # close with a smaller number. With fewer known, all open ones are candidates.
             kth_value = float(self.values[-1])
             kth_vertex = int(self.vertices[-1])
             is_before = xp.arange(is_candidate.size) < kth_vertex
@@ -272,8 +273,9 @@ class _Closeness:
     def _not_below(self, numbers: np.ndarray) -> tuple[np.ndarray, int]:
         """Search from each vertex of ``numbers`` until it is proved to be behind the first k.
 
-        Return the vertices of which that is not proved, so that they need complete searches, and
-        the number of edges visited. The others are no longer open. On the CPU, in hops.
+        Return the vertices for which the proof fails, so that they need complete searches, and the
+        number of edges visited. Vertices with a proof are no longer open. It is called for graphs
+        on the CPU and distances in hops only. CertificateError if distances are wrong.
         """
         # The largest bounds first, which take longest to refute.
         numbers = numbers[np.argsort(-self._bound[numbers], kind="stable")]
@@ -294,6 +296,8 @@ class _Closeness:
     def _search(self, numbers: np.ndarray, k: int) -> None:
         """Search from the vertices ``numbers``, and update the first ``k`` by their closeness. Each
         search also lowers the bounds of the other vertices of its component.
+
+        PrecisionError if a sum of weights could exceed int64.
         """
         totals = []  # per search: vertex, number of vertices reached, sum of distances
         for vertex, distance in self._searches.iter_distances(numbers, require_all=False):
@@ -331,7 +335,8 @@ class _Closeness:
                     least_sums = self._least_hops(levels)
                 self._bound_component(vertex, distance, least_sums, n_inside)
 
-        # Those searched now and the first k before: the first k of all.
+        # Of the vertices searched now and the first k so far, keep the first k. Fewer are kept as
+        # long as fewer were searched.
         vertices, reached, sums = np.array(totals, np.int64).T
         self.vertices = np.concatenate([self.vertices, vertices])
         self.reached = np.concatenate([self.reached, reached])
@@ -367,7 +372,9 @@ class _Closeness:
         return self._xp.bincount(distance[self._reached(distance)]).astype(np.int64)
 
     def _reached(self, distance: Array) -> Array:
-        """Return where distances of a search are those of reached vertices."""
+        """Return a bool array of the shape of ``distance``, the distances of a search: True for a
+        vertex that is reached.
+        """
         if self._weighted:
             return is_reached(distance)
         # hops of a very large graph are int64, which ``is_reached`` takes for sums of weights
@@ -377,9 +384,9 @@ class _Closeness:
         self, vertex: int, distance: Array, least_sums: Array, n_inside: int
     ) -> None:
         """Lower the bounds of the closeness of all vertices of the component of ``vertex``, by the
-        distances from that.
+        distances from ``vertex``.
 
-        ``distance`` has shape (n,). ``least_sums`` has lower bounds of the sums of distances. With
+        ``distance`` has these distances, of shape (n,). ``least_sums`` has lower bounds of the sums of distances. With
         weights it has one per vertex of the graph, from ``_least_sums``. Without, it has one per
         level, from ``_least_hops``, from which the degree of a vertex is still to be subtracted.
         ``n_inside`` is the number of vertices that each vertex of the component reaches.
@@ -497,7 +504,8 @@ class _Closeness:
 
     def _bound_by_weight(self, most: Array) -> Array:
         """Return an upper bound of the closeness of each vertex, float64, by the smallest weight of
-        an edge: no other vertex is nearer than that.
+        an edge: no other vertex is nearer than this weight. Three cases: without edges the bound is
+        0; with a weight of 0 it is infinite unless no other vertex is reached; else a quotient.
 
         ``most`` has, per vertex, an upper bound of the number of vertices that it reaches, itself
         included.
@@ -554,8 +562,9 @@ class _Closeness:
                 next_walks -= degrees if walks_before is None else (degrees - 1) * walks_before
             walks_before = walks
             walks = next_walks
-        # All others that are left are at least one edge further. If the number of vertices reached
-        # is exact, this bound holds. If fewer may be reached, the largest bound on the way does.
+        # The vertices left are at least one edge further than the last length. If the number of
+        # vertices reached is exact, ``last_bound`` holds. If fewer may be reached, only the largest
+        # of the bounds for each smaller number (``best_bound``) and ``last_bound`` holds.
         last_bound = self._closeness(covered + n_left, sums + (length + 1) * n_left)
         return xp.where(is_exact, last_bound, xp.maximum(best_bound, last_bound) * SLACK)
 

@@ -507,6 +507,7 @@ class _Eccentricities:
             if wide_rounds >= 0:
                 # Where very many vertices must be searched, time per round matters more than their
                 # choice. So from ``_LONG_ROUNDS`` on, the limit doubles every 64 rounds, to 128.
+                # The second operand is 2, 4, 8, ... and at last 2 << 6, which is 128.
                 widest = max(
                     self._searches.widest(), 2 << min(max(rounds - _LONG_ROUNDS, 0) // 64, 6)
                 )
@@ -528,15 +529,16 @@ class _Eccentricities:
         may_be_largest = self._xp.zeros(low.size, bool)
         may_be_smallest = self._xp.zeros(low.size, bool)
         if wanted & {"diameter", "periphery"}:
-            # ``largest`` is a lower bound of the diameter. A vertex whose upper bound exceeds it
-            # may raise it. One whose upper bound equals it cannot, but may belong to the periphery.
+            # ``largest`` is a lower bound of the diameter. A vertex whose upper bound exceeds
+            # ``largest`` may raise it. A vertex whose upper bound equals it cannot, but may belong
+            # to the periphery.
             largest = self.diameter
             may_be_largest = high > largest
             if "periphery" in wanted:
                 may_be_largest |= (high == largest) & (low < largest)
             elif self._is_exact and not bool((self.back.high > largest).any()):
                 may_be_largest[:] = (
-                    False  # no distance to a vertex is larger either, so that is the diameter
+                    False  # no distance to a vertex is larger either: ``largest`` is the diameter
                 )
         if wanted & {"radius", "center"}:
             # The same with both bounds exchanged: ``smallest`` is an upper bound of the radius.
@@ -620,8 +622,9 @@ class _Eccentricities:
         the module's docstring.
 
         ``distance`` has shape (n,). ``along`` has bounds of the largest distances in the direction
-        of the search, in which the one of ``vertex`` is exact. ``against`` has bounds of the
-        largest distances against it.
+        of the search, in which that of ``vertex`` is exact already. ``against`` has bounds of the
+        largest distances against the direction of the search. There are two branches: rounded sums
+        are widened by a factor; integers are exact, and must not overflow.
         """
         widen = self._widening
         eccentricity = along.high[vertex]
@@ -633,8 +636,8 @@ class _Eccentricities:
             return
         along.raise_low(eccentricity - distance)
         against.raise_low(distance)
-        # ``high_against`` is the largest integer until a search has lowered it, and adding to that
-        # would overflow.
+        # ``high_against`` is the largest integer of the type until a search has lowered it. A sum
+        # with the largest integer would overflow, so it is left out.
         half = np.iinfo(self.dtype).max // 2
         if int(high_against) <= half and int(eccentricity) <= half:
             against.lower_high(distance + high_against)
@@ -687,7 +690,8 @@ def require_connected(
     graph: Graph, *, algorithm: str, unconnected: str = "refuse", memory: int | None = None
 ) -> None:
     """Raise InputError as ``extremes`` does for the same arguments, after at most two searches:
-    also if the graph is not connected, unless ``unconnected`` is "largest".
+    also if the graph is not connected, unless ``unconnected`` is "largest". ``memory``: bytes that
+    a search may take in addition to the graph; None for the default.
     """
     component, _ = _connected_part(graph, algorithm, unconnected)
     searches = Searches(component, algorithm, False, memory)

@@ -30,8 +30,8 @@ SLACK = 1 + 2.0**-40
 # The number of edges up to which a few searches in hops take one thread each, rather than being
 # made together, level by level.
 _SMALL = 1 << 20
-# How many times as many searches large groups take, at most, on meshes such as road networks: the
-# sources of one group are chosen without the bounds that the others give.
+# How many times as many searches large groups take, at most, on meshes such as road networks: each
+# source of a group is chosen without the bounds that the searches of the same group give.
 _WASTE = 3
 
 
@@ -116,6 +116,7 @@ class Searches:
             per_thread = threads.count()
         else:
             per_thread = 1
+        # ``narrow`` is the caller's least size; 0 names none. Plans hold ``GROUPS[-1]`` at most.
         return max(2, narrow, min(per_thread, GROUPS[-1]))
 
     def _seconds_per_source(self, size: int) -> float:
@@ -127,7 +128,7 @@ class Searches:
 
     def _plan(self, graph: Graph, backward: bool, n_sources: int) -> MultiSourcePlan:
         """Return a plan for the smallest of ``GROUPS`` that holds ``n_sources``, or for the largest
-        one if none does.
+        of ``GROUPS`` if ``n_sources`` exceeds all; the plan then splits the sources.
 
         ``graph`` is ``self.graph``, or its reverse with ``backward``. Plans are kept for the next
         call. Those of one direction share a shape: the degrees, depth and reach of the graph, which
@@ -183,7 +184,9 @@ class Searches:
             )
 
     def _as_bounds(self, distance: Array) -> Array:
-        """Return the distances of a search in the type of ``bound_dtype``."""
+        """Return the distances of a search in the type of ``bound_dtype``. There are three forms:
+        hops; distances of integer weights, as int64; and all else, as float64 on the host.
+        """
         if is_hops(distance.dtype):
             return distance.astype(bound_dtype(self.graph, self.algorithm))
         if self.graph.integer_weights:

@@ -46,10 +46,11 @@ class Lookup:
 
     - ``_above``, a ``cpu.path_walk.Above``: the edges to each position from positions above it, or
       the labels; and the distances that the search upward from the source found (``tentative``).
-    - ``_distance``: of shape (n,), by position: distances from the last source, -1 where not known.
-    - ``_laid_out``: the positions or hubs at which ``_above.tentative`` holds something of the last
-      source.
-    - ``_source``: vertex number of the last source, -1 at first.
+    - ``_distance``: of shape (n,), by position: distances from the source, that of the last call of
+      ``start``; -1 where not known.
+    - ``_laid_out``: the positions (or, with labels, the hubs) at which ``_above.tentative`` holds a
+      distance of the source, and not ``UNREACHED``.
+    - ``_source``: vertex number of the source, -1 before the first call of ``start``.
     - ``_level``, ``_queue``, ``_path``, ``_reached``, ``_other``: arrays of shape (n,), scratch.
     """
 
@@ -107,7 +108,8 @@ class Lookup:
 
     def distances(self, targets: np.ndarray, sums: np.ndarray) -> None:
         """Write the distances of some vertices from the source of ``start`` to ``sums``, in units
-        of the hierarchy; ``UNREACHED`` where there is no path.
+        of the hierarchy; ``UNREACHED`` where there is no path. ``targets`` (n,) are vertex numbers,
+        and ``sums`` (n,) has the type of the sums of the hierarchy.
         """
         distances_at(targets, self._distance, self._above, sums)
 
@@ -120,8 +122,8 @@ class Lookup:
     ) -> None:
         """Write the distances at the targets of those sources that no other thread takes.
 
-        ``start`` must not have been called before: it leaves arrays that this function expects to
-        be clear.
+        ``start`` must not have been called before: after it, arrays hold values of its source,
+        which this function expects to be clear.
 
         Parameters
         ----------
@@ -221,6 +223,7 @@ class Lookups:
 
         def get_lookup(thread: int) -> Lookup:
             """Return the ``Lookup`` of the thread with this number; the first call makes it."""
+            # None, before the first call of the thread, counts as False.
             lookup = self._by_thread[thread] or Lookup(*self._arguments)
             self._by_thread[thread] = lookup
             return lookup

@@ -29,8 +29,8 @@ class LabelLists(NamedTuple):
 
     # int64 array of shape (n + 1,): the label of rank r is rows offsets[r] to offsets[r + 1] - 1
     offsets: np.ndarray
-    # int32 array of shape (rows,): the rank of each hub, ascending within a label; the last one is
-    # the label's own rank
+    # int32 array of shape (rows,): the rank of each hub, ascending within a label; the last hub of
+    # a label is the label's own rank
     hubs: np.ndarray
     # int32 or int64 array of shape (rows,): the distance to or from each hub, in units; 0 in the
     # last row of a label
@@ -171,9 +171,9 @@ class HubLabels:
         sources : integer array of shape (k,)
             Vertex numbers.
         offsets : int64 array of shape (k + 1,)
-            Where the targets of each source begin in ``targets``, and where the last ones end.
+            Where the targets of each source begin in ``targets``, and the number of targets.
         targets : integer array of shape (n_targets,)
-            Vertex numbers, those of one source after those of the one before.
+            Vertex numbers, grouped by source in the order of ``sources``.
 
         Returns
         -------
@@ -201,7 +201,8 @@ class HubLabels:
         ``unreached`` becomes what stands for no path in that type.
 
         ``sums`` is int64 of any shape, as ``between`` returns it, and ``graph`` is the graph of the
-        labels. Distances in hops are int32, those of integer weights int64, others floats.
+        labels. Distances in hops are int32, those of integer weights int64, of the same numbers as
+        ``sums``. All others are floats, sums times ``unit``.
         """
         if self.metric == "hops":
             dtype: Any = np.dtype(np.int32)

@@ -28,7 +28,7 @@ from .queries import clear
 _CHUNK = 64  # vertices that a thread takes at a time; fewer where there are few
 _SCRATCH = 1 << 22  # the number of candidates that is held at a time, for all threads
 _FEW = 24  # the number of integers up to which they are sorted by insertion
-_TEST = 64  # hubs that are looked at before the test of a candidate may end
+_TEST = 64  # hubs that are looked at without a branch before the test of a candidate may end
 
 
 class Ranked(NamedTuple):
@@ -65,8 +65,8 @@ class Above(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Memory for the candidates of n ranks that follow each other. At the end the finished label of
-    each is at the beginning of its space.
+    """Memory for the candidates of n ranks that follow each other; it holds anything before. At the
+    end the finished label of each rank is at the beginning of the space of the rank.
     """
 
     # int64 array of shape (n + 1,): the space of the i-th rank is places[i] to places[i + 1] - 1
@@ -193,12 +193,13 @@ class _GrowingLists:
         # candidate by way of several neighbors, so that these are upper bounds.
         sizes = np.diff(self._offsets)[edges.heads[edges.offsets[first] : edges.offsets[last]]]
         candidates_before = np.concatenate([[0], np.cumsum(sizes)])
-        # How much space the ranks of the level before each one need at most: for their candidates,
-        # and one row each for the rank itself.
+        # ``bounds[i]``: how much space the first i ranks of the level need at most: for their
+        # candidates, and one row each for the rank itself.
         bounds = candidates_before[edges.offsets[first : last + 1] - edges.offsets[first]]
         bounds += np.arange(last - first + 1)
 
-        # As many ranks at a time as ``_SCRATCH`` candidates allow, one at least.
+        # As many ranks at a time as ``_SCRATCH`` candidates allow, one at least. ``begin`` and
+        # ``end`` count from ``first``.
         begin = 0
         while begin < last - first:
             max_bound = bounds[begin] + _SCRATCH
@@ -244,7 +245,8 @@ class _GrowingLists:
             return
         for name in ("_hubs", "_distances"):
             array = getattr(self, name)
-            # at least twice as large, so that rows are copied few times
+            # The rows needed, but at least twice the size before, so that rows are copied few
+            # times, and at least ``_SCRATCH``.
             larger = np.empty(max(needed, 2 * array.size, _SCRATCH), array.dtype)
             larger[:used] = array[:used]
             setattr(self, name, larger)
@@ -322,11 +324,13 @@ def _sort(numbers):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _merge_new(hubs, distances, at, first, size):
-    """Sort the candidates of a rank, ``hubs[at : at + size]``, of which the first ``first`` ascend.
+    """Sort the candidates of a rank, ``hubs[at : at + size]``, of which the first ``first`` ascend
+    and the others, the new ones, are in no order.
 
     ``distances[at : at + size]`` holds nothing yet and is used as memory for the merge.
     """
-    # The new ones are moved away, so that the merge, from the end on, can write over them.
+    # The new ones are moved to ``distances``, so that the merge, from the end on, can write over
+    # them.
     n_new = size - first
     _sort(hubs[at + first : at + size])
     for i in range(n_new):
@@ -351,7 +355,8 @@ def write_candidates(v, above, scratch, at, dense):
     Return their number.
 
     ``above`` is ``Above``, and ``scratch`` is ``Scratch``. The longest label of a neighbor is
-    copied, as it is sorted; hubs that others add are sorted and merged.
+    copied, as it is sorted; hubs that the labels of other neighbors add are sorted and merged. The
+    result is 0 if there is no neighbor above. ``dense`` is all unreached before.
     """
     edges = above.edges
     hubs = scratch.hubs

@@ -24,15 +24,15 @@ _MIN_HUB_SHARE = 0.1
 _TYPICAL_HUB_SHARE = 0.25
 _COUNTED = 32  # of the sampled vertices, how many have their vertices above counted one by one
 _WORK = 4e8  # the largest number of sums that an estimate computes, in less than a second
-# Nanoseconds of one thread per row of a label: to find a candidate for a hub, and to test it per
-# hub of its own label. Measured on road networks.
+# Nanoseconds of one thread per row of a label: to find a candidate for a hub; and to test the
+# candidate, per hub of the candidate's own label. Measured on road networks.
 _PER_ROW = 60.0
 _PER_TEST = 1.2
 _PEAK = 2  # how many times the bytes of the labels building takes, as their arrays grow by copying
 
 
 class LabelEstimate(NamedTuple):
-    """How large the hub labels of a graph would be, and how long building them would take.
+    """How large the hub labels of a graph would be, and how long building the labels would take.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class LabelEstimate(NamedTuple):
     sampled : int
         Vertices whose labels were built, or searched for, to find ``hubs``.
     directions : int
-        1 of an undirected graph, else 2.
+        1 for an undirected graph, else 2.
     peak : int
         How many times ``nbytes`` building takes at its peak.
     """
@@ -79,7 +79,9 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
     """Estimate the labels of a hierarchy in less than 2 s, by building those of some random
     vertices and of all vertices above them, which a label is made of.
 
-    The result depends on the hierarchy and the number of threads alone.
+    The result depends on the hierarchy and the number of threads alone. Two special cases: all is 0
+    without vertices; and if even the shortest likely labels are too long, none are built, and
+    ``hubs`` is a guess by the vertices above.
     """
     n = hierarchy.n_vertices
     if not n:
@@ -100,7 +102,7 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
         sample = sample[:0]
     positions = _all_above(hierarchy, sample)
     while sample.size and positions.size * hubs * hubs > _WORK:
-        sample = sample[::2][: sample.size // 2]  # half of them, and of one none
+        sample = sample[::2][: sample.size // 2]  # every second one; a sample of 1 becomes empty
         positions = _all_above(hierarchy, sample)
     if sample.size:
         # The part has the vertex numbers 0, 1, ... in the order of ``positions``. What the weights
@@ -156,7 +158,9 @@ def refuse_long_labels(estimate: LabelEstimate) -> None:
 
 
 def _mean_above(hierarchy: Hierarchy, positions: np.ndarray) -> float:
-    """Return how many positions are above each of ``positions``, itself included, on average."""
+    """Return the mean number of positions above a position of ``positions``, which has one element
+    or more; each counts itself.
+    """
     sizes = [_all_above(hierarchy, positions[i : i + 1]).size for i in range(positions.size)]
     return float(np.mean(sizes))
 
@@ -207,8 +211,8 @@ def _part_above(hierarchy: Hierarchy, positions: np.ndarray) -> Hierarchy:
 
 
 def _edges_between(edges: Edges, positions: np.ndarray) -> Edges:
-    """Return the edges that lead upward from ``positions``, which ascend, to others of these; they
-    are numbered anew in their order.
+    """Return the edges that lead upward from ``positions``, which ascend, with their ends numbered
+    anew: position ``positions[i]`` becomes i. All heads must be among ``positions``.
     """
     sizes = np.diff(edges.offsets)[positions]
     offsets, entries = concatenate_rows(edges.offsets[positions], sizes)

@@ -72,8 +72,8 @@ _COPIES: weakref.WeakKeyDictionary[Any, dict[int, LabelsOnGpu]] = weakref.WeakKe
 
 
 def on_gpu(labels: Any) -> LabelsOnGpu:
-    """Return the copy of labels on the current GPU, which is made once and kept as long as they
-    are.
+    """Return the copy of ``labels``, a ``HubLabels``, on the current GPU. The first call on a GPU
+    makes it; it is kept as long as ``labels`` exists.
     """
     copies = _COPIES.setdefault(labels, {})
     device = cp.cuda.runtime.getDevice()

@@ -39,7 +39,7 @@ _PATH, _LARGE, _UNCOVERED = range(3)
 # Faults of edges, as indices of ``faults``: of two edges of the hierarchy that meet below their
 # ends, or of an edge of the graph (both L5).
 _VALLEY, _EDGE = range(2)
-_NONE = -1  # in place of a vertex, where no single one is at fault
+_NONE = -1  # in place of a vertex, where no single vertex is at fault
 
 
 class Rows(NamedTuple):
@@ -81,7 +81,7 @@ class Fault(NamedTuple):
 
 
 def find_fault(graph: Any, hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
-    """Return the first rule that labels break, or None if each answer of them is right.
+    """Return the first rule that labels break, or None if each of their answers is right.
 
     ``graph`` is on the CPU. ``hierarchy`` is its hierarchy for the metric of the labels.
     """
@@ -102,7 +102,7 @@ def find_fault(graph: Any, hierarchy: Hierarchy, labels: HubLabels) -> Fault | N
 
 def _find_fault_of_form(hierarchy: Hierarchy, labels: HubLabels) -> Fault | None:
     """Check L1: the arrays form labels that fit the hierarchy, so that the other rules can be
-    checked.
+    checked. Return the first fault, or None.
     """
     n = hierarchy.n_vertices
     order = labels.order
@@ -193,8 +193,8 @@ def _find_fault_of_edges(
     graph_edges = Edges(graph.offsets, graph.targets, lengths)
     threads.run(_check_edges, n_items, graph_edges, labels.rank, sides, answers, faults)
 
-    # L3: each edge of the hierarchy must have been marked. The rank of the first that was not is
-    # the last one whose edges begin at it or before.
+    # L3: each edge of the hierarchy must have been marked. ``argmin`` is the first edge that was
+    # not. It belongs to the last rank whose edges begin at this edge or before.
     for edges, are_explained in zip((upward, downward), explained, strict=True):
         if not are_explained.all():
             rank_at_fault = (
@@ -299,7 +299,7 @@ def _check_rows(next_item, n_items, rows, faults, sums, label):
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_covered(tail, head, weight, sides, answers):
     """Return whether the hierarchy has an edge from rank ``tail`` to rank ``head`` of at most
-    ``weight``, or labels answer the pair by at most that.
+    ``weight``, or labels answer the pair by at most ``weight``.
 
     ``sides`` are ``Sides``, and ``answers`` are ``BothLabels``. An edge of the hierarchy that has
     exactly this weight is marked as explained.

@@ -35,7 +35,8 @@ _BLOCK = 16  # rows of a label that are adjacent in memory while labels grow
 _ROOTS = 1 << 12  # searches before space is checked and Python can be interrupted again
 _CHUNK = 64  # vertices that a thread takes at a time
 _SAMPLED_EDGES = 1e7  # edges that the searches of an estimate relax, which takes about a second
-# the smallest and the largest number of searches of an estimate
+# The smallest and the largest number of searches of an estimate, also where other numbers would
+# relax ``_SAMPLED_EDGES`` edges.
 _MIN_SAMPLE = 4
 _MAX_SAMPLE = 64
 _PEAK = 7  # how many times the bytes of the labels building takes; measured on email-Enron
@@ -50,9 +51,9 @@ class Growing(NamedTuple):
     """
 
     hubs: np.ndarray  # int32 array of shape (n_blocks, _BLOCK): the hub of each row
-    distances: np.ndarray  # int64 array of that shape: the distance of each row, in units
-    # int64 array of shape (n_blocks,): the number of the next block of the same label; -1 if it has
-    # no further one
+    distances: np.ndarray  # int64 array of the shape of ``hubs``: the distance in units
+    # int64 array of shape (n_blocks,): the number of the next block of the same label; -1 for the
+    # last block of a label
     following: np.ndarray
     # first, last: int64 arrays of shape (n,): the first and the last block of each label; -1 while
     # the label has no row
@@ -75,8 +76,8 @@ class Growing(NamedTuple):
         )
 
     def with_space(self, n_blocks: int) -> Growing:
-        """Return labels with space for ``n_blocks`` blocks after those that are used, which are
-        copied; all other arrays are shared.
+        """Return labels with space for ``n_blocks`` free blocks behind the used ones. The arrays
+        over blocks are copied; those over ranks are shared with this object.
         """
         new_blocks = Growing.of(0, n_blocks)
         used = self.used[0]
@@ -145,22 +146,23 @@ def ranks_by_degree(graph: Any, metric: str) -> Ranks:
 def has_positive_lengths(graph: Any, metric: str) -> bool:
     """Return whether no edge of a graph has length zero, by a metric, "weights" or "hops".
 
-    Where one has, a way through a higher vertex can be as short as one of its parts. The edges that
-    ``_find_edges`` takes from labels are then no shortcuts of a hierarchy.
+    With an edge of length zero, a way through a higher vertex can be as short as one of its parts.
+    The edges that ``_find_edges`` takes from labels are then no shortcuts of a hierarchy.
     """
     return metric == "hops" or not graph.n_edges or bool(graph.weights.min() > 0)
 
 
 def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
-    """Estimate the labels of a graph in about a second, by the lengths of those of some random
-    vertices. A search from a vertex counts its hubs: the vertices of higher rank than all others on
-    the shortest paths to them.
+    """Estimate the labels of a graph in about a second, by the lengths of the labels of some random
+    vertices. A search from a vertex counts its hubs: a hub is a vertex that is the highest on all
+    shortest paths to itself.
 
     ``metric`` is "weights" or "hops".
     """
     ranks = ranks_by_degree(graph, metric)
     n = graph.n_vertices
     n_affordable = int(_SAMPLED_EDGES / max(graph.n_edges, 1))
+    # As many as are affordable, within the bounds of a sample, and at most one per vertex.
     n_searches = min(n, max(_MIN_SAMPLE, min(n_affordable, _MAX_SAMPLE)))
 
     # a fixed seed, so that a graph always has the same estimate
@@ -232,7 +234,7 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
     next_rank = 0
     while next_rank < n:
         # A search adds at most one block to each label, so n free blocks suffice for one search.
-        # Space grows by more than that, and by half of what is used, so that it is copied seldom.
+        # Space grows by n blocks and half of the used ones, so that it is copied seldom.
         for i, labels in enumerate(growing):
             if labels.used[0] + n > labels.following.size:
                 growing[i] = labels.with_space(n + int(labels.used[0]) // 2)
@@ -258,8 +260,8 @@ def _flatten(lists: Growing) -> LabelLists:
 def _find_edges(lists: LabelLists) -> Edges:
     """Return the edges of the hierarchy of the labels' order, in one direction, by rank.
 
-    They are the rows of labels, without the last one of each, that are not the sum of two rows by
-    way of a vertex between their two ends.
+    They are the rows of labels that are not the sum of two rows by way of a vertex between their
+    two ends. The last row of each label, the rank itself, is no edge.
     """
     offsets, hubs, distances = lists
     n = offsets.size - 1
@@ -327,8 +329,8 @@ def _is_covered(rank, distance, lists, dense):
     """Return whether a common hub of a rank and the root of a search answers the pair by
     ``distance`` or less.
 
-    ``lists`` are the growing labels, of which that of ``rank`` is read. ``dense`` has the label of
-    the root at the places of its hubs.
+    ``lists`` are the growing labels, of which that of ``rank`` is read. ``dense`` has the distances
+    of the label of the root at the places of its hubs, and unreached elsewhere.
     """
     block = lists.first[rank]
     n_left = lists.sizes[rank]
@@ -343,11 +345,12 @@ def _is_covered(rank, distance, lists, dense):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _add_row(rank, hub, distance, lists):
-    """Add a row of ``hub`` and ``distance`` to the growing label of ``rank``, in a new block if the
-    last one is full.
+    """Add a row of ``hub`` and ``distance`` to the growing label of ``rank``, in a new block if its
+    last block is full. ``lists`` are ``Growing`` with a free block.
     """
     place = lists.sizes[rank] % _BLOCK
-    if place == 0:  # no block yet, or the last one is full: chain a new one to it
+    # No block yet, or the last block is full: take a free block, and chain it to the last block.
+    if place == 0:
         block = lists.used[0]
         lists.used[0] += 1
         if lists.sizes[rank] == 0:
@@ -384,7 +387,7 @@ def _search(root, edges, root_labels, grown_labels, scratch):
         distance, rank = heapq.heappop(heap)
         if distance > tentative[rank]:  # an entry that a shorter path has replaced
             continue
-        # Labels so far answer no more than that distance: the search ends here.
+        # Labels so far answer the pair by ``distance`` or less: the search goes no further here.
         if rank != root and _is_covered(rank, distance, grown_labels, dense):
             continue
         _add_row(rank, root, distance, grown_labels)
@@ -452,8 +455,9 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
     ``lists`` are ``LabelLists``. An item is a chunk of ``_CHUNK`` ranks. Threads take items from
     the counter ``next_item``, until it is ``n_items``. ``dense`` and ``between`` are the thread's
     own. ``dense``, of shape (n,), is all unreached before and after. ``between``, int32 of shape
-    (n,), is -1 before. In it a hub has the number of the last rank whose row for that hub is the
-    sum of two rows by way of a rank between. So it need not be cleared from rank to rank.
+    (n,), is -1 before the first call. In it a hub has the number of the last rank whose row for
+    this hub is the sum of two rows by way of a rank between. So it need not be cleared from rank to
+    rank.
     """
     offsets = lists.offsets
     hubs = lists.hubs
@@ -465,8 +469,8 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
             lay_out(v, lists, dense)
-            # Each two rows, of v for ``middle`` and of that for a hub above it. The last row of a
-            # label is its own rank.
+            # Each two rows: of v for the hub ``middle``, and of ``middle`` for a hub above
+            # ``middle``. The last row of a label, its own rank, is left out.
             for i in range(offsets[v], offsets[v + 1] - 1):
                 middle = hubs[i]
                 for j in range(offsets[middle], offsets[middle + 1] - 1):

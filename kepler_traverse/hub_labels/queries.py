@@ -15,8 +15,8 @@ from ..cpu.compiled import njit
 from ..cpu.simd_sums import prefetch_entry
 
 CHUNK = 256  # pairs that a thread takes at a time
-# The labels of a pair are prefetched when the pair so many places before it is answered. The
-# offsets of its labels, which are needed for that, are prefetched twice as many places before.
+# The labels of a pair are prefetched when the pair so many places before it is answered. To find a
+# label takes its offsets, which are prefetched twice as many places before.
 _PREFETCH_DISTANCE = 4
 _LINE = 16  # integers of 32 bits per cache line
 _NO_MATCH = 62  # the bit that is set in a sum over two hubs that differ: it exceeds all distances
@@ -49,7 +49,8 @@ def _prefetch(rank, lists):
     64 bits every other line. ``lists`` are ``LabelLists``.
     """
     row = lists.offsets[rank]
-    while row < lists.offsets[rank + 1] + _LINE:  # one line more, as the first may be a part of one
+    # One line more than the rows fill, as the label may begin in the middle of a line.
+    while row < lists.offsets[rank + 1] + _LINE:
         prefetch_entry(lists.hubs, row)
         prefetch_entry(lists.distances, row)
         row += _LINE
@@ -117,7 +118,7 @@ def answer_pairs(next_item, n_items, sources, targets, answers, sums):
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def lay_out(rank, lists, dense):
     """Write the distances of the label of ``rank`` to the places of its hubs in ``dense``, of shape
-    (n,). ``lists`` are ``LabelLists``.
+    (n,); all other places stay as they are. ``lists`` are ``LabelLists``.
     """
     for i in range(lists.offsets[rank], lists.offsets[rank + 1]):
         dense[lists.hubs[i]] = lists.distances[i]
@@ -137,9 +138,9 @@ def smallest_sum(begin, end, lists, dense, unreached):
     """Return the smallest sum over the hubs that two labels share, ``unreached`` if they share
     none.
 
-    One label is the rows ``begin`` to ``end - 1`` of ``lists``. The other one is laid out in
-    ``dense``, of shape (n,), which has its distances at the places of its hubs, and ``unreached``
-    at all others.
+    The first label is the rows ``begin`` to ``end - 1`` of ``lists``. The second label is laid out
+    in ``dense``, of shape (n,), which has its distances at the places of its hubs, and
+    ``unreached`` at all other places.
     """
     smallest = unreached
     for i in range(begin, end):

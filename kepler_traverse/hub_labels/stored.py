@@ -21,11 +21,11 @@ _FORMAT = 1  # version of the files; others are refused
 
 
 def save_labels(labels: HubLabels, folder: Path, fingerprint: str) -> None:
-    """Write labels into the folder of a stored graph; they appear complete or not at all, and none
-    are replaced.
+    """Write labels into the folder of a stored graph; they appear complete or not at all. Labels of
+    the same metric that are there already are not replaced.
 
-    ``fingerprint`` is a checksum of the graph, by which ``load_labels`` knows that they belong to
-    it.
+    ``fingerprint`` is a checksum of the graph, by which ``load_labels`` knows that the labels
+    belong to the graph.
     """
     arrays = {"order": labels.order}
     for direction, lists in labels.directions.items():
@@ -96,8 +96,8 @@ def _read_lists(folder: Path, meta: dict[str, Any], direction: str) -> LabelList
 def are_no_labels(lists: LabelLists, n_vertices: int) -> bool:
     """Return whether arrays form no label lists of ``n_vertices`` labels.
 
-    They do if their types and lengths are right, each label has a row, its hubs are not negative
-    and ascend, its last row is its own rank at distance 0, and no distance is negative.
+    Arrays form labels if their types and lengths are right, each label has a row, its hubs are not
+    negative and ascend, its last row is its own rank at distance 0, and no distance is negative.
     """
     # the types that offsets, hubs and distances may have
     dtypes: list[Any] = [(np.int64,), (np.int32,), (np.int32, np.int64)]
@@ -118,7 +118,7 @@ def _are_ascending(offsets, hubs, distances):
     distance 0, and no distance is negative. Each label must have a row.
     """
     for v in range(offsets.size - 1):
-        last = offsets[v + 1] - 1
+        last = offsets[v + 1] - 1  # the last row of the label of v
         if hubs[last] != v or hubs[offsets[v]] < 0 or distances[last] != 0:
             return False
         for i in range(offsets[v], last):

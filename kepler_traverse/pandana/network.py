@@ -47,8 +47,8 @@ _MANY_ORIGINS = 300
 # ``_TIMES_OF_BUILDING`` times as long as building labels would.
 _TIMES_OF_BUILDING = 2
 _SECONDS_PER_PAIR = 3e-5  # the time that one pair is assumed to take over a hierarchy
-# seconds that pairs took so far, by that assumption, from which on the time to build labels is
-# estimated, since the estimate itself takes time
+# Seconds that pairs took so far, by ``_SECONDS_PER_PAIR``, from which on the time to build labels
+# is estimated, since the estimate itself takes time.
 _FIRST_LOOK = 0.5
 
 
@@ -131,9 +131,10 @@ class _Impedance:
     def limit(self, name: str, distance: Any) -> int | float:
         """Return a distance, given as impedance, in the units of the graph's weights.
 
-        If the unit is 1 or the distance infinite, it stays as it is. Of units of 1/1000 fractions
-        are dropped, as no sum of integers lies between. The decimals of a float are those that
-        Python shows. ``name`` is that of the argument, for errors.
+        If the unit is 1 or the distance infinite, it stays as it is. Else fractions of a unit, here
+        1/1000, are dropped: no sum of whole units lies between a whole number and the next one. The
+        decimals of a float are those that Python shows: 0.3 becomes 300 units. ``name`` is that of
+        the argument, for errors.
         """
         number = arguments.limit(name, distance)
         if self.per_one == 1 or number == math.inf:
@@ -142,14 +143,16 @@ class _Impedance:
         return math.floor(Decimal(repr(number)) * self.per_one)
 
     def lengths(self, distance: pd.Series) -> np.ndarray:
-        """Return a column of distances in units as impedances, float64; NaN where it is null."""
+        """Return a column of distances in units of the graph as impedances, float64, of the same
+        length; NaN where the column is null, which stands for no path.
+        """
         return distance.to_numpy(np.float64, na_value=np.nan) / self.per_one
 
     def prepare_for_sources(self, origins: np.ndarray) -> Graph:
         """Return the graph to search from ``origins``, positions of nodes that may repeat.
 
         It gets a hierarchy once the distinct origins of all calls together are so many that
-        building one saves time.
+        building one saves time. If the graph has proved to have no hierarchy, it stays without.
         """
         self._n_origins += sort_distinct(origins).size
         if self._n_origins >= _MANY_ORIGINS:
@@ -163,7 +166,8 @@ class _Impedance:
         """Return the graph to search for pairs, one per element of ``origins``, positions of nodes.
 
         It gets a hierarchy as in ``prepare_for_sources``, and then hub labels once the pairs of all
-        calls together are so many that building labels saves time.
+        calls together are so many that building labels saves time. Without a hierarchy, and once
+        labels have proved too long, the graph is returned as it is.
         """
         graph = self.prepare_for_sources(origins)
         self._n_pairs += origins.size
@@ -175,7 +179,8 @@ class _Impedance:
         ):
             return graph
         # The first comparison is with ``_FIRST_LOOK``, a guess. Once it is passed, the time to
-        # build labels is estimated, and the second comparison is with that.
+        # build labels is estimated, and the second comparison is with the estimate. In later calls
+        # both are with the estimate, or with infinity once labels have proved too long.
         spent = self._n_pairs * _SECONDS_PER_PAIR
         if spent > self._seconds_for_labels:
             self._seconds_for_labels = _TIMES_OF_BUILDING * derived.estimate_labels().seconds
@@ -399,7 +404,8 @@ class Network:
             share = _QUANTILES[kind]
             return self._per_node(self._quantiles(impedance.graph, limit, nodes, values, share))
 
-        # All others are made of sums over the nodes within the distance. A standard deviation does
+        # All other kinds, "sum", "count", "mean" and "std", are made of sums over the nodes within
+        # the distance. A standard deviation does
         # not change if a constant is subtracted from all values. Subtracting the mean of all makes
         # the values small, so that few digits cancel in the difference of two sums below.
         if kind == "std":
@@ -450,7 +456,9 @@ class Network:
             with np.errstate(over="ignore"):
                 squared = values * values
             total, squares, count = sums(total=values, squares=squared, count=None)
-        count = np.maximum(count, 1)  # where there is no row, the result is 0 / 1
+        # Of kinds, "mean" and "std" are left; both divide by the count. Where there is no row, the
+        # result is 0 / 1.
+        count = np.maximum(count, 1)
         if kind == "mean":
             return self._per_node(total / count)
         # The variance is the mean of the squares less the square of the mean; rounding could make
@@ -595,14 +603,17 @@ class Network:
                 impedance.graph, "all", result="nearest", k=k, targets=targets, cutoff=limit
             )
             # The frame has a row per source and each of its k nearest nodes with points, nearest
-            # first; ``place`` is the position of that node in ``targets``. ``point``, ``source``
-            # and ``length`` have a row per source and point: of these nodes all points.
+            # first; ``place`` is the position in ``targets`` of the node of each row. ``point``,
+            # ``source`` and ``length`` have a row per source and point, with all points of these
+            # nodes: the position of the point, that of the source, and the distance.
             place = np.searchsorted(targets, frame["target"].to_numpy())
             point = by_node[_list_ranges(first[place], counts[place])]
             source = np.repeat(frame["source"].to_numpy(), counts[place])
             length = np.repeat(impedance.lengths(frame["distance"]), counts[place])
-            # The rank of the point for its source, from 0: its row less the first row of that
-            # source, as the rows of a source stand together and sources ascend.
+            # ``column``: the rank of the point for its source, from 0, which is the column of the
+            # result. It is the row less the first row of the same source, as the rows of a source
+            # stand together and sources ascend. Ranks from ``k`` on are dropped: the k-th nearest
+            # node may have several points.
             column = np.arange(source.size) - np.searchsorted(source, source)
             is_near = column < k
             lengths[source[is_near], column[is_near]] = length[is_near]
@@ -653,7 +664,7 @@ class Network:
     def shortest_paths(
         self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None
     ) -> list[np.ndarray]:
-        """Return a shortest path from each node of ``nodes_a`` to the one of ``nodes_b`` in the
+        """Return a shortest path from each node of ``nodes_a`` to the node of ``nodes_b`` in the
         same row: an array of ids of nodes per pair, empty where there is no path.
         """
         return self._paths(self._number_pairs(nodes_a, nodes_b), imp_name)
@@ -683,7 +694,7 @@ class Network:
     def shortest_path_lengths(
         self, nodes_a: Any, nodes_b: Any, imp_name: str | None = None
     ) -> list[float]:
-        """Return the length of a shortest path from each node of ``nodes_a`` to the one of
+        """Return the length of a shortest path from each node of ``nodes_a`` to the node of
         ``nodes_b`` in the same row.
 
         Warns
@@ -798,7 +809,8 @@ class Network:
         """Return the positions of origins and of destinations, two arrays of the same length.
 
         ``nodes_a`` and ``nodes_b`` are iterables of ids. ``names`` are the names of the two
-        arguments, for errors. InputError if one is longer than the other.
+        arguments, for errors. InputError if the two have different lengths, UnknownVertexError if
+        an id is that of no node.
         """
         # An iterator can be read once, and has no length.
         if not hasattr(nodes_a, "__len__"):
@@ -812,7 +824,8 @@ class Network:
         return self._find_numbers(names[0], nodes_a), self._find_numbers(names[1], nodes_b)
 
     def _find_impedance_name(self, imp_name: str | None) -> str:
-        """Return the name of an impedance: ``imp_name``, or that of the only one if it is None.
+        """Return the name of an impedance: ``imp_name``, or, if it is None, that of the network's
+        only impedance.
 
         InputError if there is no impedance of this name, or None could mean several.
         """
@@ -828,15 +841,18 @@ class Network:
         return name
 
     def _find_impedance(self, imp_name: str | None) -> _Impedance:
-        """Return an impedance by its name; the only one if ``imp_name`` is None."""
+        """Return an impedance by its name; if ``imp_name`` is None, the network's only impedance.
+        InputError as ``_find_impedance_name``.
+        """
         return self._impedances[self._find_impedance_name(imp_name)]
 
     def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """Return, per node, the sum of the numbers that the rows of a variable have at this node.
 
-        ``nodes`` has the position of the node of each row. ``rows`` has the number of each row: its
-        value or the square of it; None counts the rows. ``name`` is that of the variable, for the
-        InputError if a sum is not finite.
+        ``nodes`` has the position of the node of each row, int of shape (n_rows,). ``rows``, of
+        the same shape, has the number of each row: its value or the square of its value; None
+        counts the rows. The result has shape (n_nodes,), 0 for a node without rows. ``name`` is
+        that of the variable, for the InputError if a sum is not finite.
         """
         sums = np.bincount(nodes, rows, self.node_ids.size)
         wrong = np.flatnonzero(~np.isfinite(sums))
@@ -853,7 +869,9 @@ class Network:
         """Return a decay of pandana in the form that ``decay=`` of ``sssp_many`` takes.
 
         ``name`` is one of ``_DECAYS``; "flat" gives None, no decay. ``distance`` is the cutoff, in
-        units of the graph: "linear" falls to 0 at it, and "exp" has the rate 1 / ``distance``.
+        units of the graph: "linear" falls to 0 at it, and "exp" has the rate 1 / ``distance``. A
+        result is such as ``"linear:500.0"``. InputError, except for "flat", if the distance is 0 or
+        infinite.
         """
         if name == "flat":
             return None
@@ -869,9 +887,10 @@ class Network:
         """Return a quantile of the values within a limit of each node, float64 per node; -1 where
         there is no value.
 
-        Of n values in ascending order it is the one at position ``int(n * share)``, or the last
-        one. ``nodes`` (positions of nodes) and ``values`` have one element per row of the variable.
-        ``limit`` is a distance in units of the graph.
+        Of n values in ascending order it is the value at position ``int(n * share)``, or the last
+        value if that position is n. ``share`` is from 0 to 1, 0.5 for the median. ``nodes``
+        (positions of nodes) and ``values`` have one element per row of the variable. ``limit`` is a
+        distance in units of the graph.
         """
         result = np.full(self.node_ids.size, -1.0)
         if not nodes.size:
@@ -891,7 +910,8 @@ class Network:
                 value = values[_list_ranges(first[place], counts[place])]
                 source = np.repeat(frame["source"].to_numpy(), counts[place])
                 value = value[np.lexsort((value, source))]
-                # sources stand in ascending order in the frame
+                # Sources stand in ascending order in the frame, all rows of a source in one frame:
+                # the values of ``sources[i]`` are ``sizes[i]`` elements from ``begins[i]`` on.
                 sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
                 ranks = np.minimum((sizes * share).astype(np.int64), sizes - 1)
                 result[sources] = value[begins + ranks]
@@ -899,8 +919,8 @@ class Network:
 
 
 def _find_positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
-    """Return the position in ``known`` of each of ``ids``, an integer array; -1 where it is not in
-    ``known``.
+    """Return the position in ``known`` of each of ``ids``, an integer array; -1 for an id that is
+    not in ``known``.
 
     pandas compares integers with floats as floats, in which many large integers are equal. So if
     one index has floats and the other has not, ids are compared one by one, as Python objects.
@@ -915,8 +935,9 @@ def _find_positions(known: pd.Index, ids: pd.Index) -> np.ndarray:
 
 
 def _full_name(name: str) -> str:
-    """Return the name in ``_AGGREGATIONS`` or ``_DECAYS`` that one of pandana's names stands for. A
-    name without an alias stands for itself, in small letters.
+    """Return the name in ``_AGGREGATIONS`` or ``_DECAYS`` that ``name``, in letters of any case,
+    stands for in pandana. A name without an alias stands for itself, in small letters; whether it
+    is known is not checked.
     """
     return _ALIASES.get(name.lower(), name.lower())
 
@@ -930,7 +951,8 @@ def _format_id(value: Any) -> str:
 
 def _list_ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return all positions of some ranges, one range after the other. Range i begins at
-    ``begins[i]`` and has ``sizes[i]`` positions.
+    ``begins[i]`` and has ``sizes[i]`` positions: begins [7, 2] and sizes [2, 3] give
+    [7, 8, 2, 3, 4].
     """
     return np.repeat(begins, sizes) + positions_in_groups(sizes)
 

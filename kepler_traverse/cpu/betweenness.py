@@ -28,7 +28,7 @@ from .compiled import njit
 from .exact_sums import add
 
 # Edges of an adjacency list whose values are summed before the sum is added to that of the edges
-# before; kinds.betweenness_gpu has the same number, for equal bits.
+# before. ``kinds.betweenness_gpu`` has the same number, so that both give equal bits.
 CHUNK = 256
 EXPONENT = -64  # sums over sources are in units of 2**EXPONENT
 MAX_PATHS = 2.0**1000  # from so many paths on, counts need an exponent of their own
@@ -72,8 +72,8 @@ class Scratch(NamedTuple):
     # each in row 1
     starts: np.ndarray
     degrees: np.ndarray
-    # the distances from the source, unreached before and after a search whose distances are given
-    # for the vertices alone that it reaches
+    # of the type of the distances: the distances from the source. With sparse rows (``Task``) all
+    # unreached before and after a search; with an array of all distances it holds anything
     distance: np.ndarray
 
 
@@ -265,7 +265,7 @@ def _vertex_at(i, vertices):
 @njit(cache=True, nogil=True)
 def _weight_of_end(v, is_target):
     """Return the weight of the paths that end at ``v``: 1 if it is a target, else 0. An empty
-    ``is_target`` says that all vertices are.
+    ``is_target`` says that all vertices are targets.
     """
     if not is_target.size or is_target[v]:
         return 1.0
@@ -284,7 +284,7 @@ def _add_loads_by_levels(search, edges, counted, scratch, sums):
     if _count_by_levels(search.source, depth, edges, counted.is_even, scratch):
         status = DONE
         _add_by_levels(depth, edges, counted, scratch, sums)
-    # what the sort by level has written, for the next source
+    # Set to 0, for the next source, what the sort by level has written.
     scratch.starts[: depth + 3] = 0
     scratch.degrees[:, : depth + 1] = 0
     return status
@@ -384,7 +384,7 @@ def _count_by_levels(source, depth, edges, is_even, scratch):
                 paths[v] = _sum_in_chunks(front, in_targets, in_offsets[v], in_offsets[v + 1])
                 max_paths = max(max_paths, paths[v])
 
-        # This level takes the place of the one before in ``front``.
+        # This level takes the place of the level before in ``front``.
         for i in range(before, begin):
             front[order[i]] = 0.0
         last = level
@@ -434,7 +434,8 @@ def _add_by_levels(depth, edges, counted, scratch, sums):
         end = starts[level + 1]
         after = starts[level + 2]
 
-        # Push to the level from the one after it, if that has fewer edges into it.
+        # Push to this level from the level after it, if fewer edges lead into the level after than
+        # out of this level. Else this level pulls, below.
         is_pulled = degrees[0, level] <= degrees[1, level + 1]
         if not is_pulled:
             for i in range(end, after):
@@ -497,7 +498,8 @@ def _add_exactly(exact, u, weight):
     carry = np.uint64(0)
 
     for i in range(exact.sum.size):
-        # The weight is in two words at most. A carry is 1 if either of both sums has overflowed.
+        # ``part`` is the word of the weight here, 0 but in two words at most. The carry is 1 if the
+        # sum with ``part``, or that with the carry before, has overflowed.
         if i == word:
             part = low
         elif i == word + 1:
@@ -585,8 +587,8 @@ def _find_exact_distances(search, edges, scratch, exact):
     """Find the exact distances of the vertices that a search has reached within its limit (Dijkstra
     1959), into ``exact.words``; ``exact`` may be None, and then nothing is done.
 
-    ``edges`` are ``WeightedEdges``. The rounded distances in ``scratch`` say only which vertices
-    these are.
+    ``edges`` are ``WeightedEdges``. The rounded distances in ``scratch`` are read only to tell
+    which vertices are reached within the limit.
     """
     if exact is None:
         return
@@ -613,8 +615,8 @@ def _find_exact_distances(search, edges, scratch, exact):
             v = targets[e]
             if place[v] == -2 or not 0 <= distance[v] <= limit:
                 continue
-            # ``exact.sum`` is the candidate distance. A new vertex joins the heap at its end; one
-            # that is there stays unless the candidate is smaller.
+            # ``exact.sum`` is the candidate distance. A vertex that is not in the heap joins it at
+            # its end; one that is in the heap keeps its distance unless the candidate is smaller.
             _add_exactly(exact, u, weights[e])
             if place[v] == -1:
                 heap[size] = v
@@ -654,8 +656,8 @@ def _add_with_exponents(a, a_exponent, b, b_exponent):
     """Return the sum of ``a * 2**a_exponent`` and ``b * 2**b_exponent``, two numbers of 0 or more,
     as a mantissa and its exponent.
 
-    A number that is more than 2000 binary places smaller adds nothing; the shift is limited, as
-    ``ldexp`` takes no larger one.
+    If one number is 0, the other is returned as it is. A number that is more than 2000 binary
+    places smaller adds nothing; the shift is limited, as ``ldexp`` takes no larger one.
     """
     if a == 0.0:
         return b, b_exponent
@@ -671,8 +673,8 @@ def _add_with_exponents(a, a_exponent, b, b_exponent):
 
 @njit(cache=True, nogil=True)
 def _count_paths(v, limit, edges, exponents, exact, scratch):
-    """Return the number of shortest paths to ``v`` and its exponent, which is 0 if ``exponents`` is
-    None: the number is their product, mantissa * 2**exponent.
+    """Return the number of shortest paths to ``v`` as a mantissa and an exponent: it is mantissa *
+    2**exponent. If ``exponents`` is None, the exponent is 0, and the mantissa is the number.
 
     The paths to its predecessors are added in chunks of ``CHUNK``, in the order of the edges into
     it. Only vertices within the distance ``limit`` count. ``edges`` are ``WeightedEdges``,
@@ -789,14 +791,14 @@ def _add_loads_by_order(search, edges, counted, exponents, exact, scratch, sums)
             else:
                 paths[w], exponents[w] = _count_paths(w, limit, edges, exponents, exact, scratch)
 
-    # Fewer vertices in the order than reached: no chain of such edges leads to some of them. They
-    # have kept others waiting, whose counters are set back.
+    # Fewer vertices in the order than reached: no chain of edges on shortest paths leads to some of
+    # them. These have kept other vertices waiting, whose counters are set back.
     if count < n_reached or max_paths >= MAX_PATHS:
         for i in range(n_all):
             waits[_vertex_at(i, vertices)] = 0
         return NOT_EXPLAINED if count < n_reached else OVERFLOW
 
-    # Add dependencies backward: those of all heads are there before they are needed.
+    # Add dependencies backward, so that those of all heads of the edges from v are known at v.
     for i in range(count - 1, -1, -1):
         v = order[i]
         total = 0.0
@@ -859,8 +861,8 @@ def _count_ends(search, is_target, distance, high):
 
 @njit(cache=True, nogil=True)
 def _find_farthest_target(distance, targets, limit):
-    """Return the largest distance of one of ``targets`` that is at most ``limit``, and 0 if there
-    is none; or ``limit`` itself if ``targets`` is empty, which stands for all vertices.
+    """Return the largest distance of one of ``targets`` that is at most ``limit``, and 0 if no
+    target is so near; or ``limit`` itself if ``targets`` is empty, which stands for all vertices.
     """
     if not targets.size:
         return limit
@@ -873,7 +875,9 @@ def _find_farthest_target(distance, targets, limit):
 
 @njit(cache=True, nogil=True)
 def _find_farthest(search, distance):
-    """Return the largest distance of a vertex of a search that is at most its limit."""
+    """Return the largest distance of a vertex of a search that is at most its limit; 0 if there is
+    none but the source.
+    """
     vertices = search.vertices
     limit = search.limit
     largest = distance.dtype.type(0)
@@ -887,9 +891,10 @@ def _find_farthest(search, distance):
 @njit(cache=True, nogil=True)
 def _load_row(i, bounds, vertices, distance, scratch):
     """Write the distances of the search number ``i`` to ``scratch.distance``; return the vertices
-    that have one, or an empty array, which stands for all.
+    that have a distance, or an empty array, which stands for all.
 
-    ``bounds``, ``vertices`` and ``distance`` are those of ``Task``.
+    ``bounds``, ``vertices`` and ``distance`` are those of ``Task``: without ``vertices`` (None) a
+    row of all distances is copied; else only the places of a sparse row are written.
     """
     if vertices is None:
         scratch.distance[:] = distance[i]

@@ -51,7 +51,9 @@ class Claims(NamedTuple):
     least: np.ndarray
     most: np.ndarray
     threshold: float  # the closeness must be below it
-    last: int  # the closeness of vertices of a larger number may also be equal to the threshold
+    # A vertex number, that of the k-th vertex: the closeness of vertices of a larger number may
+    # also be equal to the threshold, since of equal vertices the smaller number comes first.
+    last: int
     certified: bool  # whether each proof is checked
     # int8 array of shape (k,), output: ``OPEN``, ``BELOW`` or ``WRONG`` per element of ``vertices``
     verdicts: np.ndarray
@@ -83,9 +85,9 @@ class Components(NamedTuple):
 class Hub(NamedTuple):
     """One strongly connected component, ideally the largest one, that bounds what others reach."""
 
-    label: int  # its number
-    # in_reach, reaches: bool arrays of shape (n_vertices,): which vertices it reaches, and which
-    # reach it
+    label: int  # the number of the component
+    # in_reach, reaches: bool arrays of shape (n_vertices,): True for a vertex that the component
+    # reaches, and True for a vertex that reaches the component
     in_reach: np.ndarray
     reaches: np.ndarray
 
@@ -106,7 +108,8 @@ def prove_below(
         included.
     threshold : float
     last : int
-        For vertices of a larger number it is enough that the closeness is at most the threshold.
+        A vertex number. For vertices of a larger number it is enough that the closeness is at most
+        the threshold.
     certified : bool
         Whether each proof is checked.
 
@@ -122,7 +125,8 @@ def prove_below(
     n_threads = max(1, min(threads.count(), vertices.size))
     distance = np.full((n_threads, n), -1, np.int32)
     queues = np.empty((n_threads, n + 1), graph.targets.dtype)
-    # Of 8 entries one is used: a cache line each, so that threads do not wait for each other.
+    # Of 8 entries the first is used: a cache line per counter, so that threads do not wait for each
+    # other.
     next_item = np.zeros(8, np.int64)
     n_edges = np.zeros((n_threads, 8), np.int64)
 
@@ -196,8 +200,9 @@ def bound_component(distance, labels, label, least, degrees, n_reached, bound):
 
     ``label`` is the number of the component, and ``labels`` has that of each vertex. ``distance``
     has the hops from one vertex of the component to all vertices. ``least`` has, for each number of
-    hops, a lower bound of the sum of distances of a vertex there, plus the degree of the vertex,
-    which is in ``degrees``. A vertex of the component reaches ``n_reached``, itself included.
+    hops, a lower bound of the sum of distances of a vertex at so many hops, plus the degree of the
+    vertex, which is in ``degrees``. A vertex of the component reaches ``n_reached`` vertices,
+    itself included.
     """
     others = n_reached - 1
     share = others / (labels.size - 1)
@@ -237,9 +242,9 @@ def _bound_components(edges, components, hub, least, most):
 
     ``edges`` are ``Neighbors``, ``components`` are ``Components``, and ``hub`` is ``Hub``.
     Components are passed in an order in which none comes before those it has an edge to. A
-    component reaches at least what one of its successors does, and at most what all do together.
-    Those that reach the hub reach what it does, and at most what they and their successors do
-    beside that.
+    component reaches, beside its own vertices, at least what any of its successors reaches, and at
+    most what all of them reach together. A component that reaches the hub reaches all that the hub
+    does, and beyond this at most what it and its successors reach outside.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -282,10 +287,11 @@ def _bound_components(edges, components, hub, least, most):
         n_reached += in_reach[v]
         n_reaching += reaches[v]
 
-    # From the last component on, so that the bounds of all successors are there. ``outside`` has an
-    # upper bound of the vertices that a component reaches and the hub does not.
+    # From the last component on, so that the bounds of all successors are known. ``outside`` has an
+    # upper bound of the vertices that a component reaches and the hub does not. ``seen`` has, per
+    # component, the last component that had it as a successor, so that each counts once.
     outside = np.zeros(n_components, np.int64)
-    seen = np.full(n_components, -1, np.int64)  # the component that has last met each one
+    seen = np.full(n_components, -1, np.int64)
     for j in range(n_components - 1, -1, -1):
         c = order[j]
         # Of the successors: the sum of ``outside``, the largest lower bound, and the sum of the
@@ -332,7 +338,7 @@ def _prove(next_item, links, claims, distance, queue, n_edges):
         most = claims.most[v]
         if v <= claims.last:
             goal = claims.threshold
-        else:  # a float below the next one is at most the threshold
+        else:  # a closeness below the float after the threshold is at most the threshold
             goal = np.nextafter(claims.threshold, np.inf)
 
         n_done, n_found, is_below = _explore(links, v, least, most, goal, distance, queue)
@@ -498,7 +504,8 @@ def _largest_closeness(within, total, level, most_next, least, most, n):
     ``within`` vertices, itself included, are within ``level`` hops, with ``total`` as the sum of
     their distances, and at most ``most_next`` are at one hop more. It reaches from ``least`` to
     ``most`` vertices; if these are equal, the bound is rounded as the closeness is. The bound is
-    largest at one of these two numbers, or where all at one hop more are reached and no others.
+    largest if it reaches ``least`` vertices, or ``most``, or just all ``most_next`` at one hop more
+    and none farther: the maximum of these three.
     """
     least = max(least, within)
     bound = _closeness(most - within, within, total, level, most_next, n)
@@ -515,10 +522,12 @@ def _closeness(others, within, total, level, most_next, n):
     """Return the closeness of a vertex that reaches ``others`` vertices beyond ``level`` hops, as
     near as they can be.
 
-    ``within`` vertices, itself included, are up to there, with distances of the sum ``total``. At
-    most ``most_next`` are at one hop more. ``n`` is the number of vertices of the graph.
+    ``within`` vertices, itself included, are within ``level`` hops, with distances of the sum
+    ``total``. At most ``most_next`` are at one hop more. ``n`` is the number of vertices of the
+    graph. The result is 0 if the sum of distances is 0.
     """
-    # Each other vertex is one hop beyond the level, and those that do not fit there one hop more.
+    # Each of ``others`` counts level + 1, and those beyond ``most_next``, for which there is no
+    # place at one hop more, count 1 more.
     least_sum = total + (level + 1) * others + max(others - most_next, 0)
     reached = within + others - 1
     if least_sum > 0:

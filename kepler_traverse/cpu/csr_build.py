@@ -91,7 +91,8 @@ def _scatter(src, dst, weight, edges, both_ways, first, end):
             if weights.size:
                 weights[place] = weight[i]
 
-    # Each cursor is now where the next list begins: move them by one place, the last one first.
+    # Each cursor is now where the list of the next vertex begins: move each by one place, that of
+    # the last vertex first, since each is read before it is overwritten.
     for v in range(end - 1, first, -1):
         offsets[v] = offsets[v - 1]
     offsets[first] = begin
@@ -109,7 +110,7 @@ def _append_edges(src, dst, weight, offsets, targets, weights):
     """
     source = 0  # the vertex whose list is being written
     size = 0  # edges stored
-    last = -1  # target of the last edge in this list
+    last = -1  # target of the last edge in this list, -1 while the list is empty
     ascending = True
     for i in range(src.size):
         u = src[i]
@@ -147,7 +148,7 @@ def _sort_adjacency_lists(next_block, n_blocks, offsets, targets, weights, count
     ``offsets``, ``targets`` and ``weights`` are those of the CSR, which is sorted in place;
     ``weights`` has shape (0,) without weights. ``next_block`` is a counter from which each thread
     takes its next block of vertices, of ``n_blocks`` in all. ``counts``, int64 of shape (2,), is 0
-    before: ``counts[0]`` becomes the number of edges that are parallel to the one before, and
+    before: ``counts[0]`` becomes the number of edges that are parallel to the edge before, and
     ``counts[1]`` the number of edges of the longest list that is left, negated, since there is an
     atomic minimum only.
     """
@@ -195,9 +196,10 @@ def _sort_long_lists(next_block, n_blocks, edges, counts, sorted_targets, sorted
     """Sort the lists that ``_sort_adjacency_lists`` leaves, by radix sort from the lowest digit.
 
     ``edges`` is the CSR. ``sorted_targets`` and ``sorted_weights`` are scratch of the thread with
-    room for the longest list, and ``starts``, int64, with a place for each value of a digit.
-    ``counts[0]`` is increased by the number of edges that are parallel to the one before. Threads
-    take blocks of vertices from the counter ``next_block``, until it is ``n_blocks``.
+    room for the longest list, and ``starts``, int64, with a place for each value of a digit; all
+    three hold anything before. ``counts[0]`` is increased by the number of edges that are parallel
+    to the edge before. Threads take blocks of vertices from the counter ``next_block``, until it is
+    ``n_blocks``.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -307,7 +309,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
     weights : array of the type of ``weight``, or None
         The smallest weight of each set of parallel edges.
     n_self_loops, n_parallel : int
-        Rows that were left out as self-loops, and edges that were left out as parallel.
+        Rows that were left out as self-loops, and edges that were left out as parallel. With
+        ``both_ways``, a parallel edge counts once per direction.
     """
     # Weights are moved as integers of the same bits. ``total`` is the number of edges stored, -1
     # until they are; ``ascending`` says that the lists need no sorting.
@@ -319,7 +322,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
     total = -1
     ascending = False
 
-    # One pass, if edges are in order: most lists that are not are out of order from the beginning.
+    # One pass, if edges are in order. Their first ones are looked at, since most edge lists that
+    # are not in order are out of order from the beginning.
     head = src[:_FIRST]
     if not both_ways and (head[1:] >= head[:-1]).all():
         targets = empty(src.size, src.dtype)
@@ -329,10 +333,11 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
 
     # Else count and scatter: without files all vertices at once.
     if total < 0:
-        offsets[:] = 0  # the one pass may have written some before it met an edge out of order
+        # ``_append_edges`` may have written offsets before it met an edge out of order.
+        offsets[:] = 0
         self_loops = _count_edges(src, dst, offsets, both_ways)
         total = int(offsets[-1])
-        # Free the arrays of the one pass, if it was tried, before others are allocated.
+        # Free the arrays of ``_append_edges``, if it was tried, before others are allocated.
         targets = target_bits = None
         targets = empty(total, src.dtype)
         target_bits = empty(total if bits.size else 0, bits.dtype)
@@ -532,8 +537,9 @@ def renumber(columns, dtype, scratch=None):
     lowest = min(int(column.min()) for column in occupied)
     span = max(int(column.max()) for column in occupied) - lowest + 1
 
-    # Few gaps between the ids: an array over all numbers in their range is the fastest. The range
-    # may be a few times as long as the columns, and indices from ``lowest`` on must not overflow.
+    # Three cases. Few gaps between the ids: an array over all numbers in their range is the
+    # fastest, with (the second case) or without gaps (the first). The range may be a few times as
+    # long as the columns, and indices from ``lowest`` on must not overflow.
     n_ids = sum(column.size for column in columns)
     if span <= 4 * n_ids + 1024 and lowest + span <= np.iinfo(np.int64).max:
         if scratch is not None:
@@ -565,7 +571,7 @@ def renumber(columns, dtype, scratch=None):
             _look_up(read_only(column), lowest, rank, number)
         return ids, numbers
 
-    # Many gaps: sort the ids, and find each one by bisection.
+    # Many gaps, the third case: sort the ids, and find each id by bisection.
     ids = _find_distinct(columns, kind, scratch)
     return ids, [
         filled(lambda part: np.searchsorted(ids, part), column, dtype, scratch)
@@ -578,7 +584,8 @@ def _find_distinct(columns, kind, scratch):
 
     The columns are read slice by slice. The distinct values of slices are collected until they are
     more than the distinct values so far, and then merged with these. So memory is needed for a few
-    times the distinct values, and not for all values of the columns. ``scratch`` limits it.
+    times the distinct values, and not for all values of the columns. ``scratch`` limits this
+    memory, with CapacityError; None sets no limit.
     """
     distinct = np.zeros(0, kind)
     waiting = []  # the distinct values of slices that are not merged yet

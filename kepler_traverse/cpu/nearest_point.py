@@ -20,7 +20,7 @@ EARTH_RADIUS = 6_371_008.8  # metres, mean
 _LEAF = 8  # points of a leaf
 _BITS = 21  # bits of a place on the curve per axis; those of three axes fit into 64
 # The steps by which the bits of a number move apart, so that the bits of two other numbers fit
-# between each two: a shift, and the bits that are kept after it.
+# between each two: a shift, and the bits that are kept after it. 111 becomes 1001001.
 _SPREAD = (
     (32, 0x1F00000000FFFF),
     (16, 0x1F0000FF0000FF),
@@ -123,7 +123,7 @@ def _build_tree(x: np.ndarray, y: np.ndarray, in_space: np.ndarray) -> Tree:
     low[n_leaves : n_leaves + begins.size] = np.minimum.reduceat(in_space[order], begins)
     high[n_leaves : n_leaves + begins.size] = np.maximum.reduceat(in_space[order], begins)
 
-    # Nodes first to 2 first - 1 are one level, and their children the next.
+    # Nodes ``first`` to 2 ``first`` - 1 are one level, and their children the level below.
     first = n_leaves // 2
     while first:
         children = slice(2 * first, 4 * first)
@@ -134,7 +134,8 @@ def _build_tree(x: np.ndarray, y: np.ndarray, in_space: np.ndarray) -> Tree:
 
 
 def _places_on_curve(in_space: np.ndarray) -> np.ndarray:
-    """Return the place of each point on the Z-order curve through the box of all, uint64.
+    """Return the place of each point on the Z-order curve through the box of all points, uint64 of
+    shape (n,).
 
     Points that are near on the curve are near in space. ``in_space`` has shape (n, 3). Each axis is
     divided into 2^_BITS steps, and the bits of the three numbers of steps take turns.
@@ -192,7 +193,8 @@ def _find_nearest(next_item, n_items, tree, locations, on_sphere, numbers, squar
                         nearest = number
                 continue
 
-            # Both children wait, the nearer one on top: the last one is taken first.
+            # Both children wait. The nearer one is on top of the stack, from where it is taken
+            # first: with the smaller bound, the minimum.
             left_bound = _bound_of_box(tree, 2 * node, locations.in_space, i, on_sphere)
             right_bound = _bound_of_box(tree, 2 * node + 1, locations.in_space, i, on_sphere)
             # The left child is 2 node, the right one 2 node + 1; the truth value counts as 0 or 1.
@@ -218,6 +220,7 @@ def _bound_of_box(tree, node, places, i, on_sphere):
     bound = 0.0
     if on_sphere:
         for axis in range(3):
+            # How far the place is below the box, or above it; both are negative inside.
             gap = max(
                 tree.low[node, axis] - places[i, axis], places[i, axis] - tree.high[node, axis]
             )

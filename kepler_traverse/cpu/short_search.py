@@ -35,10 +35,10 @@ NOTHING, ROWS, COUNTS, GOALS = range(4)
 
 
 class Goals(NamedTuple):
-    """Groups of vertices: a search ends once it has settled as many vertices of each group as that
-    needs, the nearest ones.
+    """Groups of vertices: a search ends once it has settled as many vertices of each group as the
+    group needs, the nearest ones.
 
-    Vertices as far as the last of these are settled, too. A vertex is a goal if it is in a group.
+    Vertices as far as the last vertex that was needed are settled, too. A vertex is a goal if it is in a group.
     All arrays are empty where searches have no goals.
     """
 
@@ -68,7 +68,8 @@ class Wanted(NamedTuple):
     # ``answers[i]`` on. If it is not empty, sources without targets are not searched from
     at_targets: np.ndarray
     answers: np.ndarray  # int64 array of shape (k,)
-    most: int  # the number of edges after which the searches give up, all together
+    # the number of edges after which the searches give up: a limit for all of them together
+    most: int
     goals: Goals  # what ends a search that has no targets; empty arrays without goals
 
 
@@ -172,7 +173,8 @@ class _Stamps(NamedTuple):
     Each search has a larger base than all stamps before, so that nothing need be cleared.
     """
 
-    # int32 of shape (n_vertices + 1,): the stamp of each vertex, and last the largest of all
+    # int32 of shape (n_vertices + 1,): the stamp of each vertex; the last element is the largest
+    # stamp that was set so far
     of_vertices: np.ndarray
     base: int  # the stamp of the source; smaller stamps are of earlier searches
     level: int  # the stamp of the vertices of the level that is to be found
@@ -195,7 +197,7 @@ class _Counts(NamedTuple):
     """How far the search of a line has come: what is in use of ``_Table``."""
 
     size: int  # the number of the next slot: 1 more than the number of vertices reached
-    n_entries: int  # entries that were made, those that were taken included
+    n_entries: int  # entries that were made, also those that were taken out of their buckets since
     n_waiting: int  # entries that wait, also those of slots that are due in an earlier bucket now
     n_seen: int  # goals reached, whose slots are in ``_Table.seen``
 
@@ -227,7 +229,8 @@ _EXPLAINED = 2
 def near_each_other(offsets, targets, sources, place, mark):
     """Order sources such that those that share a line are near each other.
 
-    From one source on, a queue looks for others nearby, at ``LOOKS`` vertices for each one found.
+    From one source on, a queue looks for other sources nearby, at ``LOOKS`` vertices for each
+    source found.
 
     Parameters
     ----------
@@ -297,7 +300,7 @@ def near_each_other(offsets, targets, sources, place, mark):
                     queue[tail] = v
                     tail += 1
 
-        looks_left = max(looks_left, 0)
+        looks_left = max(looks_left, 0)  # looks that are left are kept, but no debt
         for i in range(tail):
             mark[queue[i]] = 0
     return order, n_near
@@ -343,8 +346,8 @@ def search_sums(edges, wanted, capacity, place, doublings):
     stops = limits.copy()
     vertices = np.empty(4 * side, vertex)
     distances = np.empty(4 * side, limits.dtype)
-    # Of each lane: its limit, its ``next_target`` of ``_Line``, where its next vertex is written,
-    # and the number of vertices in its row.
+    # Scratch, with an element per lane: its limit, its ``next_target`` of ``_Line``, where its next
+    # vertex is written, and the number of vertices in its row.
     lane_limits = np.zeros(side, limits.dtype)
     next_target = np.zeros(side, np.int64)
     cursors = np.zeros(side, np.int64)
@@ -414,7 +417,8 @@ def _write_stops(wanted, begin, end, table, place, lane_limits, stops):
     and its distances at its targets into ``wanted.at_targets``.
 
     Line 0 of ``table`` has the limits of the lanes, which are nearer where targets ended a search.
-    ``lane_limits`` are those before, and ``place`` has the slot of each vertex.
+    ``lane_limits`` are the limits before the search, and ``place`` has the slot of each vertex. If
+    ``wanted.at_targets`` is empty, only ``stops`` is written.
     """
     unreached = wanted.limits.dtype.type(np.inf)
     for i in range(begin, end):
@@ -570,9 +574,8 @@ def _begin(line, goals, table, place, doublings):
     bucket.
 
     ``table`` and ``place`` are those of ``_search_line``. Slot 0 gets the limits. Return the number
-    of the next slot, how many sources are goals, and
-    whether a source without targets is among them, so that settled targets alone do not end the
-    search.
+    of the next slot, how many sources are goals, and whether any source of the line has no targets,
+    so that settled targets alone do not end the search.
     """
     heads = table.heads
     unreached = line.limits.dtype.type(np.inf)
@@ -626,7 +629,8 @@ def _is_final(d, unreached, buckets_per_unit, bound):
 
 @njit(cache=True, nogil=True)
 def _settle_targets(line, table, place, buckets_per_unit, bound):
-    """Skip targets that are settled; a source without others ends at the farthest of its targets.
+    """Skip targets that are settled; a source with no target left ends at the farthest of its
+    targets.
 
     ``line`` is ``_Line``, ``table`` is ``_Table``, and ``place`` has the slot of each vertex.
     ``line.next_target`` moves on, and the limit of a lane, in slot 0, becomes nearer. Distances in
@@ -759,7 +763,7 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
                     n_seen += 1
 
             # Let the neighbor wait in the bucket of its least new distance, or, beyond the ring, in
-            # the last one: a slot may be looked at too early, never too late.
+            # the last bucket of the ring: a slot may be looked at too early, never too late.
             due_bucket = bucket + (_RING - 1)
             if least * buckets_per_unit < due_bucket:
                 due_bucket = np.int64(least * buckets_per_unit)
@@ -775,7 +779,7 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
 
 @njit(cache=True, nogil=True)
 def put_rows(found, distances, sizes, starts, vertices, distance):
-    """Copy rows of ``search_sums`` or ``search_hops`` to where each one is to start.
+    """Copy rows of ``search_sums`` or ``search_hops`` to where each row is to start.
 
     ``found``, ``distances`` and ``sizes`` are the vertices, distances and sizes that these return.
     ``starts``, int64 of shape (k,), are positions in ``vertices`` and ``distance``, the output.
@@ -804,7 +808,8 @@ def search_hops(edges, wanted, is_target, stamp):
     is_target : uint8 array of shape (n_vertices,)
         0 in each place, before and after.
     stamp : int32 array of shape (n_vertices + 1,)
-        0 in each place before the first search. The last one is the largest that a search has set.
+        0 in each place before the first search. The last element is the largest stamp that a search
+        has set; later calls go on from it.
 
     Returns
     -------
@@ -851,9 +856,11 @@ def search_hops(edges, wanted, is_target, stamp):
             distances = _lengthen(distances, row_begin)
         n_edges += n_looked
 
-        # Write the hops at the targets, and the row; an older stamp is of a vertex not reached.
+        # Write the hops at the targets, and the row: goals, or the counts of levels that the search
+        # has left in ``distances``, or all vertices, sorted.
         if wanted.at_targets.size:
             for j in range(targets.size):
+                # The hops; an older stamp is below ``base``, and becomes -1 by the maximum.
                 wanted.at_targets[wanted.answers[i] + j] = max(stamp[targets[j]] - base, -1)
         if keeps == GOALS:
             n_reached = _keep_goals(wanted.goals, vertices[row_begin : row_begin + n_reached])
@@ -972,7 +979,8 @@ def _bfs(edges, search, queue, counts, stamps, missing, ends):
         level += 1
         if level >= counts.size - 1:
             return -1, 0, limit, level
-        # Of the last level the number is enough. An empty level does not count.
+        # If only counts are wanted, the number of vertices of the level at the limit is enough; no
+        # queue of them is made. An empty level does not count.
         if search.only_counts and missing == 0 and level == limit:
             n_new, n_looked = _count_level(edges, queue[head:level_end], base, stamp)
             n_edges += n_looked
@@ -1092,8 +1100,8 @@ def _find_level(edges, queue, frontier, stamps, missing, ends):
 
 @njit(cache=True, nogil=True)
 def has_overflow(offsets, targets, weights, vertices, first, last, distance):
-    """Return whether a distance has overflowed: an edge leads from a vertex that is reached to one
-    that is at no finite distance, and the sum over that edge is infinite.
+    """Return whether a distance has overflowed: an edge leads from a vertex that is reached to a
+    vertex that is at no finite distance, and the sum over this edge is infinite.
 
     ``offsets``, ``targets`` and ``weights`` are those of the CSR. Only edges that leave
     ``vertices[first:last]`` are looked at. ``distance`` has an element per
@@ -1185,10 +1193,11 @@ def _fold(places, values, size, n, scratch_places, scratch_values):
     """Return the sum of ``size`` values, with the same bits as ``distance_stats`` adds a row of
     ``n`` numbers, of which all others are 0.0.
 
-    ``values`` has the values, and ``places``, int64 and ascending, their places in the row. There
-    each block of ``PIECE`` numbers is added by halves, and then the sums of the blocks in the same
-    way. Zeros change no sum, so that they can be left out. Both arrays are overwritten; so are the
-    scratch arrays, of ``PIECE`` numbers each.
+    ``values`` has the values, and ``places``, int64 and ascending, their places in the row. In
+    ``distance_stats`` each block of ``PIECE`` numbers is added by halves, and then the sums of the
+    blocks in the same way. Zeros change no sum, so that they can be left out. Both arrays are
+    overwritten. The scratch arrays, of shape (``PIECE``,), hold anything before and after. The
+    result is 0.0 without values.
     """
     if size == 0:
         return 0.0
@@ -1233,6 +1242,7 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
         while i < upper or j < end:
             lower_place = places[i] % half if i < upper else half
             upper_place = places[j] % half if j < end else half
+            # The smaller place is next: that of the lower value, the upper value, or both.
             scratch_places[n_folded] = min(lower_place, upper_place)
             # Choices of values, and no branches, which would be predicted badly.
             lower_value = values[i] if lower_place <= upper_place else 0.0
@@ -1261,7 +1271,7 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
         As in the head of this module.
     rows : Rows
     edges_before : integer array of shape (n_vertices + 1,)
-        Edges that leave the vertices before each one.
+        For each vertex the number of edges that leave the vertices before it.
     n : int
         Vertices of the graph.
     limit : number
@@ -1307,7 +1317,7 @@ def stats(next_item, n_items, rows, edges_before, n, limit, results):
                     nearest = min(nearest, d)
                     farthest = max(farthest, d)
                     size += 1
-            # ``size`` of them are within the limit; edges are those of all.
+            # ``size`` vertices are within the limit; edges are counted for all vertices of the row.
             counts[i, 0] = size
             counts[i, 1] = n_edges
             extremes[i, 0] = nearest
@@ -1388,9 +1398,9 @@ def _sum_integers(reached, row, lowest, bounds, integers, within, exact):
 
     ``reached`` and ``row`` are the vertices and distances of a row, and ``lowest``, ``bounds`` and
     ``integers`` are those of ``opportunities.Within``. ``within``, of shape (n_cutoffs + 1,
-    n_integers), is scratch. Each vertex adds to it at the smallest cutoff that holds the vertex, or
-    at a last one that is for vertices beyond all cutoffs. The sums of the cutoffs follow from
-    these.
+    n_integers), is scratch with any values before. Each vertex adds to it at the smallest cutoff
+    that holds the vertex, or in the last row, for vertices that are in no cutoff. The sums of the
+    cutoffs follow from these.
     """
     n_attributes = len(integers)
     for c in range(bounds.size + 1):
@@ -1460,9 +1470,9 @@ def levels(next_item, n_items, rows, edges_before, limit, counts, edges):
     """Count the vertices of rows at each number of hops up to ``limit``, and the edges that leave
     the vertices of each row; a kernel for ``threads.run``.
 
-    ``rows`` are ``Rows`` of hops. ``edges_before``, of shape (n_vertices + 1,), has the number of
-    edges that leave the vertices before each one. ``counts``, int64 of shape (k, n_levels), and
-    ``edges``, int64 of shape (k,), are added to.
+    ``rows`` are ``Rows`` of hops. ``edges_before``, of shape (n_vertices + 1,), has for each vertex
+    the number of edges that leave the vertices before it. ``counts``, int64 of shape (k, n_levels),
+    and ``edges``, int64 of shape (k,), are added to.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1504,7 +1514,7 @@ def point_back(edges, sources, rows, place, predecessor):
         size = row_offsets[i + 1] - begin
         if size > row.size:
             row = np.empty(2 * size, distance.dtype)
-        # Place 0 stands for what is not in the row.
+        # Place 0 stands for all vertices that are not in the row.
         row[0] = -1
         for u_place in range(1, size):
             row[u_place] = distance[begin + u_place]
@@ -1527,7 +1537,7 @@ def point_back(edges, sources, rows, place, predecessor):
 
 @njit(cache=True, nogil=True)
 def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
-    """Set the predecessor of each vertex of a row to the smallest nearer one that explains its
+    """Set the predecessor of each vertex of a row to the smallest nearer vertex that explains its
     distance, if there is one; return how many were set.
 
     ``row`` has the distance at each place of the row, and -1 at place 0; place 1 is at ``begin +
@@ -1550,7 +1560,7 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
             # What is not in the row has place 0 and the distance -1, which no sum is equal to.
             v_place = np.int64(place[targets[e]])
             further = d + (weights[e] if weights.size else one_hop)
-            # Vertices ascend: the first one is the smallest.
+            # Vertices ascend, so the first vertex that explains the distance is the smallest.
             if further == row[v_place] and d < further and predecessor[begin + v_place] < 0:
                 predecessor[begin + v_place] = u
                 n_pointed += 1
@@ -1671,7 +1681,7 @@ def check(edges, rows, place, findings, predecessor):
         For each rule the number of violations, and the position of the source and the vertex of an
         example. They are added.
     predecessor : array of the length of the vertices of the rows, or None
-        The vertex before each one, if predecessors are checked, too.
+        The vertex before each vertex, if predecessors are checked, too; None checks distances only.
     """
     sources = rows.sources
     row_offsets = rows.offsets
@@ -1732,7 +1742,8 @@ def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
         ascends = v >= 0 and v < n_vertices and (entry == begin or vertices[entry - 1] < v)
         is_within = d >= 0 and d <= limits[i] and d < np.inf
         is_negative_zero = has_weights and np.signbit(np.float64(d))
-        # An example must be a vertex, also where the number is that of none.
+        # An example must be a vertex, also where the number is below 0 or too large: the maximum
+        # and the minimum make it 0, or the last vertex.
         if not (ascends and is_within) or is_negative_zero:
             note(findings, C2, i, max(0, min(v, n_vertices - 1)))
             is_sound = False
@@ -1750,7 +1761,7 @@ def _check_values(i, rows, has_weights, n_vertices, findings, predecessor):
 
 @njit(cache=True, nogil=True)
 def _check_edges(i, rows, edges, scratch, findings, predecessor):
-    """Check C3 of row ``i``, and mark in ``scratch.state`` which vertices a nearer one explains,
+    """Check C3 of row ``i``, and mark in ``scratch.state`` which vertices a nearer vertex explains,
     and which wait for a chain. ``scratch`` is ``_RowScratch``; the other arguments are those of
     ``check``.
     """
@@ -1837,8 +1848,8 @@ def _explain_by_chains(edges, vertices, before, scratch, queue, predecessor):
 
 @njit(cache=True, nogil=True)
 def note(findings, rule, i, v):
-    """Count a violation of ``rule``, one of ``C1`` to ``C5``; the first one is kept as an example,
-    at the row ``i`` and the vertex ``v``.
+    """Count a violation of ``rule``, one of ``C1`` to ``C5``, at the row ``i`` and the vertex
+    ``v``; the first violation of a rule is kept as its example.
 
     ``findings``, int64 of shape (5, 3), has for each rule the count, and the row and the vertex of
     the example.

@@ -50,8 +50,9 @@ def run(
 
     The kernel, compiled with ``nogil=True``, is called as ``kernel(next_item, n_items, *args)``. It
     takes item numbers by ``atomic_add(next_item, 0, 1)`` until one is ``n_items`` or more. ``own``
-    are arrays or lists with a row for each of ``count()`` threads; the rows of a thread are its
-    last arguments. After an interrupt, threads end with the item that they are at.
+    is a sequence of arrays or lists, each with a row (or element) for each of ``count()`` threads:
+    the row of thread i of each is passed to the kernel on thread i, after ``args``. After an
+    interrupt, threads end with the item that they are at.
     """
     next_item = np.zeros(_CACHE_LINE, np.int64)
 
@@ -78,7 +79,8 @@ def for_each(function: Callable[[int, int], object], n_items: int) -> None:
     """Call ``function(item, thread)`` for each item number, on threads that take items as they
     become free.
 
-    ``thread`` is below ``max_threads()``, and no two calls at a time have the same one.
+    ``thread`` is a number from 0 to below ``max_threads()``. No two calls that run at the same time
+    have the same number.
     """
     items = iter(range(n_items))  # ``next`` of it is one step under the GIL, so it needs no lock
 
@@ -101,11 +103,11 @@ def on_each(
     """Call ``function(thread)`` on the calling thread and on up to ``n_threads - 1`` others, and
     return when all have ended.
 
-    ``thread`` is 0 for the calling thread, and another number for each of the others. If the
-    calling thread raises an error, as after Ctrl-C, ``stop()`` is called, which should make the
-    others end soon.
+    ``thread`` is 0 for the calling thread, and a different number from 1 on for each other thread.
+    If the calling thread raises an error, as after Ctrl-C, ``stop()`` is called, which should make
+    the other threads end soon; by default it does nothing.
     """
-    others = min(count(), n_threads) - 1
+    others = min(count(), n_threads) - 1  # threads next to the calling one; it works alone at 0
     if others < 1:
         function(0)
     else:
@@ -113,7 +115,9 @@ def on_each(
 
 
 def _threads() -> Pool:
-    """Return the threads of this process, which are started at the first call."""
+    """Return the pool of threads that work beside the calling thread. The first call in a process
+    starts them.
+    """
     global _pool
     if _pool is None:
         _pool = Pool(max_threads() - 1)

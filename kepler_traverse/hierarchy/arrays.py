@@ -60,7 +60,7 @@ class Hierarchy:
     levels : int
         Levels of the hierarchy: an edge leads to a higher level.
     shortcuts : int
-        Edges that are not of the graph. In an undirected graph each counts once.
+        Edges that are not of the graph. In an undirected graph each shortcut counts once.
     seconds : float
         Seconds that contraction took; 0 for a stored hierarchy.
     """
@@ -107,7 +107,7 @@ class Hierarchy:
         """Return the part that a sweep needs to find the distances of some vertices: all positions
         above them, themselves included.
 
-        ``targets`` are their vertex numbers, int64 of shape (k,).
+        ``targets`` are the vertex numbers of these vertices, int64 of shape (k,).
         """
         positions = positions_above(
             self.position[targets], self.downward.offsets, self.downward.heads
@@ -189,7 +189,8 @@ def concatenate_rows(begins: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray,
     """Return how to put rows of an array one after the other: where each row then begins, int64 of
     shape (n + 1,), and for each new entry its position in the old array.
 
-    ``begins`` and ``sizes`` (n,) are where each row begins in the old array, and its length.
+    ``begins`` and ``sizes`` (n,) are where each row begins in the old array, and its length: begins
+    [7, 2] and sizes [2, 3] give [0, 2, 5] and [7, 8, 2, 3, 4].
     """
     return make_offsets(sizes), np.repeat(begins, sizes) + positions_in_groups(sizes)
 
@@ -218,8 +219,8 @@ def _join_directions(ahead: Edges, back: Edges) -> Edges:
     sizes_back = np.diff(back.offsets)
     offsets = ahead.offsets + back.offsets
     heads = np.empty(offsets[-1], np.int32)
-    # ``concatenate_rows`` is used the other way round: its positions say where the rows of one
-    # direction go among the joined rows.
+    # ``concatenate_rows`` is used in reverse: the positions that it returns say where the rows of
+    # one direction go among the joined rows.
     heads[concatenate_rows(offsets[:-1], sizes_ahead)[1]] = ahead.heads
     heads[concatenate_rows(offsets[:-1] + sizes_ahead, sizes_back)[1]] = back.heads
     no_weights: Any = np.empty(0, np.int64)

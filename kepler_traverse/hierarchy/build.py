@@ -77,7 +77,8 @@ def find_unit(weights: np.ndarray) -> float | None:
         part = part[part != 0].astype(np.float64)
         if part.size:
             # The lowest bit that is set in a float is the largest power of two that the float is a
-            # multiple of. As an integer of 53 bits, ``digits & -digits`` is that bit.
+            # multiple of. As an integer of 53 bits, ``digits & -digits`` is the lowest bit: of 12,
+            # which is 1100 in bits, it is 4.
             mantissa, exponent = np.frexp(part)
             digits = (mantissa * 2.0**53).astype(np.int64)
             lowest_bit = (digits & -digits).astype(np.float64)
@@ -122,8 +123,8 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
 
 def unit_of_lengths(graph: Any, metric: str) -> Any:
-    """Return the number that all lengths of edges are multiples of, by a metric, "weights" or
-    "hops": 1 for hops and integers, else a power of two.
+    """Return a number that all lengths of edges are multiples of, by a metric, "weights" or
+    "hops": 1 for hops and integers, else the largest such power of two.
 
     The graph must be one that ``why_not`` accepts.
     """
@@ -154,6 +155,8 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
     """
     n_left = contraction.remaining.size
     pairs = contraction.pairs_of_rest()
+    # Two limits: the growth since the first round, and the pairs per vertex. ``_SMALL`` spares small
+    # graphs from both.
     if pairs > max(_GROWTH * first_pairs, _SMALL) or pairs > MAX_PAIRS * max(n_vertices, _SMALL):
         degree = contraction.edges_of_rest() / n_left
         seconds = round_seconds(pairs, threads.count())
@@ -164,7 +167,7 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
             "Networks with hubs have no hierarchy that pays; search without one"
         )
 
-    # Before the first round only: shortcuts would make the depth smaller.
+    # Before the first round only: shortcuts would make the depth smaller. 0 refuses nothing.
     if contraction.rounds:
         near_depth = 0
     else:
@@ -180,13 +183,14 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
 
 def _depth_if_near_all(contraction: Contraction, pairs: int) -> int:
     """Return the number of edges within which half of the vertices that the vertex with most
-    neighbors reaches are from it; 0 if that is clearly more than in a random graph, or if it
-    reaches a quarter of all vertices or fewer, so that the graph is not like a random one.
+    neighbors reaches are from this vertex, if the graph is like a random one; else 0.
 
-    ``pairs`` is the ``pairs_of_rest``. In a random graph, pairs per edge, less 1, is the factor by
-    which each level of a breadth-first search has more vertices than the one before. So its depth
-    is about the logarithm of the number of vertices to that base. Small graphs and those with few
-    cycles are never taken for random ones.
+    It is not like a random graph if this number is clearly larger than in a random graph, or if the
+    vertex reaches a quarter of all vertices or fewer. ``pairs`` is the ``pairs_of_rest``. In a
+    random graph, pairs per edge, less 1, is the factor by which each level of a breadth-first
+    search has more vertices than the level before. So its depth is about the logarithm of the
+    number of vertices to the base of this factor. Small graphs and those with few cycles are never
+    taken for random ones.
     """
     n = contraction.remaining.size
     edges = contraction.edges_of_rest()

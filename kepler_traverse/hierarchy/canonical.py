@@ -64,8 +64,8 @@ class Canonical(NamedTuple):
     """The arrays of a hierarchy of canonical paths, for compiled code."""
 
     up: Entries  # row of a position: the entries from it to positions above
-    # row of a position: the entries to it from positions above, the one with the first path first
-    # (paths are compared from their end on)
+    # row of a position: the entries to it from positions above, sorted by their paths (which are
+    # compared from their end on)
     down: Entries
     up_tail: np.ndarray  # int32 array: the lower position of each entry of ``up``, its row
     order: np.ndarray  # int32 array of shape (n,): the vertex at each position, 0 is the top
@@ -82,14 +82,15 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     """Return the hierarchy of canonical paths of a graph in host memory.
 
     ``known`` is the hierarchy of the graph by the same metric, "weights" or "hops": its order of
-    vertices is taken. Return None if an edge has length 0, other than the one stored for each
-    closed vertex, or if the hierarchy would have many more edges than ``known``, because of ties or
-    of hubs.
+    vertices is taken. Return None in three cases: an edge has length 0, other than the edge that is
+    stored for each closed vertex; contraction meets too many pairs of edges, because of ties or of
+    hubs; or sums of weights may be too large.
     """
     reverse = graph.reverse
     lengths = edges_in_units(graph, metric, known.unit)
     n_closed = 0
-    if graph.closed is not None:  # of shape (2, n_closed): both vertex numbers of each closed one
+    # ``closed`` has shape (2, n_closed): both numbers of each closed vertex, which is stored as two.
+    if graph.closed is not None:
         n_closed = graph.closed.shape[1]
     # The edges of length 0 that are allowed: one per closed vertex.
     if np.count_nonzero(lengths == 0) > n_closed:
@@ -238,7 +239,7 @@ def is_before(a, size_a, b, size_b, parent, source, paths):
 
         right_a = np.int64(down.right[entry_a >> 1] if entry_a & 1 else up.right[entry_a >> 1])
         right_b = np.int64(down.right[entry_b >> 1] if entry_b & 1 else up.right[entry_b >> 1])
-        # Replace a shortcut by its two parts: of two shortcuts the one that passes the higher
+        # Replace a shortcut by its two parts. Of two shortcuts it is that which passes the higher
         # vertex (the smaller position), so that parts that both paths share become entries of both.
         if left_b < 0 or (left_a >= 0 and up_tail[right_a] <= up_tail[right_b]):
             a[size_a - 1] = 2 * left_a + 1
@@ -286,7 +287,7 @@ def _find_edges(offsets, sources, lengths, position, place, paths):
 @njit(cache=True, nogil=True)
 def _stand_for_if_first(k, parity, entries, i, j, stacks, paths):
     """Let shortcut ``k`` stand for the path over entry ``i`` downward and entry ``j`` upward, if it
-    stands for nothing yet, or if this path comes before the one that it stands for.
+    stands for nothing yet, or if this path comes before the path that it stands for now.
 
     ``entries`` are those of the direction of ``k``: upward with ``parity`` 0, downward with 1.
     ``stacks`` is scratch of ``is_before``.
@@ -304,7 +305,7 @@ def _stand_for_if_first(k, parity, entries, i, j, stacks, paths):
 @njit(cache=True, nogil=True)
 def _find_parts(place, stacks, paths):
     """Set ``left`` and ``right`` of all shortcuts: of the shortest paths that each can stand for,
-    the one that comes first.
+    the path that comes first by ``is_before``.
 
     Vertices are visited from the lowest one upward. Each joins its entries from above and to above
     into the shortcuts that pass it. Its own entries are final by then, as their paths pass lower

@@ -47,14 +47,14 @@ class Swept(NamedTuple):
     offsets: np.ndarray
     heads: np.ndarray
     weights: np.ndarray
-    # integer array of shape (n_edges,): the number of each of these edges among the edges downward
-    # of the whole hierarchy
+    # integer array of shape (n_edges,): the number of each edge of ``offsets`` among the edges
+    # downward of the whole hierarchy
     entries: np.ndarray
 
 
 class AddedUp(NamedTuple):
     """The sums of one column along what each edge or shortcut of a hierarchy stands for; int32
-    arrays if that holds the sums of all paths, else int64.
+    arrays if int32 holds the sums of all paths, else int64.
     """
 
     up: np.ndarray  # by the edges upward of the whole hierarchy
@@ -154,8 +154,9 @@ class SumSweeps:
         totals : int64 array of shape (n_targets, n_columns)
             Of no meaning where there is no path.
         """
-        # The part of the last call can be used again if its targets begin with these. There is none
-        # if a call in another thread is using it.
+        # The part of the last call can be used again if its targets begin with those of ``lists``.
+        # ``_free`` is empty before the first call, and while a call in another thread uses the
+        # part.
         try:
             part = self._free.pop()
         except IndexError:
@@ -221,6 +222,7 @@ class _Part:
 
         def sweep_line(i: int, thread: int) -> None:
             """Sweep from the sources of the i-th line, in the memory of a thread."""
+            # None, before the first line of the thread, counts as False.
             arrays = self._arrays[thread] or _new_arrays(canonical, self._swept, self._dtype)
             self._arrays[thread] = arrays
             first = i * lanes
@@ -283,7 +285,7 @@ def _find_parents(source, count, parent, paths, up_sums, arrays):
         first.
     parent : int32 array of shape (n,), output
         The edge upward by which the path enters each of these positions; -1 for the source. If
-        several edges are equally short, it is the one whose path comes first by ``is_before``.
+        several edges are equally short, it is the edge whose path comes first by ``is_before``.
     paths : Canonical
     up_sums : integer array
         What each edge upward adds to the sum.
@@ -331,7 +333,8 @@ def _settle_ties(place, ties, sources, paths, added, swept, arrays):
     p = swept.positions[place]
     for lane in range(sources.size):
         distance = lines[place, lane]
-        # If the final distance is smaller than that of the search, its path plays no role.
+        # If the final distance is smaller than that of the search upward, the path upward plays no
+        # role.
         is_tied = (ties >> np.uint64(lane)) & np.uint64(1)
         if not is_tied or arrays.held[lane] != distance:
             continue

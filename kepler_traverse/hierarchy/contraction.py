@@ -76,7 +76,7 @@ class Shortcuts(NamedTuple):
 
     @staticmethod
     def empty(n: int) -> Shortcuts:
-        """Return arrays for ``n`` shortcuts."""
+        """Return arrays for ``n`` shortcuts, not set."""
         return Shortcuts(
             *(np.empty(n, dtype) for dtype in (np.int32, np.int32, np.int64, np.int32, np.uint8))
         )
@@ -86,7 +86,9 @@ class Shortcuts(NamedTuple):
         return self._replace(tail=self.head, head=self.tail)
 
     def at(self, positions: np.ndarray) -> Shortcuts:
-        """Return the shortcuts at some positions."""
+        """Return the shortcuts at ``positions``, which may be an integer or a bool array, as new
+        arrays.
+        """
         return Shortcuts(*(array[positions] for array in self))
 
 
@@ -130,7 +132,8 @@ class Lists:
 
         capacities = (needed[needs_more] * 3 // 2 + 4).astype(np.int64)  # so that few move again
         total = int(capacities.sum())
-        # Enlarge the pool if they do not fit, by half at least, so that it is seldom copied.
+        # Enlarge the pool if they do not fit: by what they need, but half of the pool at least, so
+        # that it is seldom copied.
         if self.used + total > self.head.size:
             n_more = max(total, self.head.size // 2)
             for name in ("head", "weight", "via", "hops"):
@@ -230,7 +233,7 @@ class Reach(NamedTuple):
     # No witness comes to its goal from a vertex farther than this from the start: with its last
     # edge it would be too long. So vertices beyond it are not searched from.
     slack: int
-    wanted: int  # number of goals without a witness so far
+    wanted: int  # number of goals without a witness, when the search begins
     margin: int  # how much shorter than the shortcut a witness must be: 0, or 1 where ties are kept
 
 
@@ -238,7 +241,7 @@ class Items(NamedTuple):
     """The vertices that threads work on, in chunks."""
 
     vertices: np.ndarray  # int32 array of vertex numbers
-    chunk: int  # number of vertices that a thread takes at a time
+    chunk: int  # number of vertices that a thread takes at a time; an item is one chunk
 
 
 class Search(NamedTuple):
@@ -647,7 +650,7 @@ def _update(next_item, n_items, items, chosen, lists, first, added):
         for j in range(item * chunk, min((item + 1) * chunk, touched.size)):
             u = touched[j]
 
-            # Drop the contracted neighbors; the others move up.
+            # Drop the contracted neighbors; the neighbors that stay move up.
             start = begin[u]
             end = begin[u]
             for i in range(start, start + size[u]):
@@ -664,7 +667,8 @@ def _update(next_item, n_items, items, chosen, lists, first, added):
                 at = start
                 while at < end and head[at] != w:
                     at += 1
-                # ``at`` is ``end`` where no entry leads to w.
+                # Three cases: no entry leads to w (``at`` is ``end``), and one is appended; a
+                # heavier entry is replaced; a lighter or equal one stays.
                 if at == end or new_weights[k] < weight[at]:
                     head[at] = w
                     weight[at] = new_weights[k]
@@ -776,7 +780,8 @@ class Contraction:
         """Contract all vertices in a given order: those of lower ``rank`` (n,) int64 before their
         neighbors of higher rank.
 
-        Return False, with some vertices left, if ``pairs_of_rest`` exceeds ``most_pairs``.
+        Return True at the end; return False, with some vertices left, as soon as ``pairs_of_rest``
+        exceeds ``most_pairs``.
         """
         while self.remaining.size:
             if self.pairs_of_rest() > most_pairs:
@@ -947,13 +952,14 @@ def half_depth(begin, size, head, start):
     """Search breadth first from vertex ``start``. Return the depth, in edges, of the vertex in the
     middle of the order in which vertices are reached, and the number of vertices that are reached.
 
-    So half of these are within that depth. ``begin``, ``size`` and ``head`` are those of
-    ``ListArrays``.
+    So half of the vertices reached are within this depth. ``begin``, ``size`` and ``head`` are
+    those of ``ListArrays``.
     """
     depth = np.full(size.size, _NONE, np.int32)
     queue = np.empty(size.size, np.int32)
     depth[start] = 0
     queue[0] = start
+    # The queue from ``first`` to before ``last`` waits; all before ``last`` are reached.
     first = 0
     last = 1
     while first < last:

@@ -254,7 +254,7 @@ def _count_triangles(topology: Topology) -> np.ndarray:
 @njit(cache=True, nogil=True)
 def _mark_subtrees(offsets, heads, work, largest):
     """Return the share of each rank, int64 of shape (n,), and the number of shares. Ranks above all
-    shares have that number as their share.
+    shares have the number of shares as their share.
 
     ``work`` (n,) are the triangles of each rank, and a share has at most ``largest`` of them. The
     lowest neighbor above a rank has arcs to all other neighbors above that rank, unless the rank is
@@ -301,7 +301,7 @@ def customize(costs: np.ndarray, topology: Topology, subtrees: Subtrees, arcs: A
 @njit(cache=True, nogil=True)
 def _set_links(costs, topology, arcs):
     """Set the weight of each side (an arc in one direction) to the cost of its cheapest link, the
-    first one of several, and note that link. A side without a link is ``UNREACHED``.
+    first of equally cheap ones, and note this link. A side without a link is ``UNREACHED``.
 
     ``costs`` (n_links,) int64 are those of the links.
     """
@@ -320,7 +320,7 @@ def _set_links(costs, topology, arcs):
 @njit(cache=True, nogil=True)
 def _lower_arcs(next_item, n_items, ranks, first_rank, topology, arcs):
     """Lower the weights of the arcs of each share of the ranks to the shortest ways by lower ranks,
-    and note the two sides of each such way.
+    and note the two sides of each such way. ``arcs``, written, are ``Arcs`` after ``_set_links``.
 
     The ranks of share i are ``ranks[first_rank[i] : first_rank[i + 1]]``, in ascending order.
     ``next_item``: the counter from which threads take shares 0 to ``n_items`` - 1.
@@ -376,7 +376,7 @@ def find_shorter(next_item, n_items, first_rank, costs, topology, weights, is_sh
     """Set ``is_shorter`` (n_items,) bool of each share of the ranks: True if a link or a way by a
     lower rank (a triangle) is shorter than the weight of its side.
 
-    If none is, the weights are proved: no way between two vertices is shorter than the shortest one
+    If none is, the weights are proved: no way between two vertices is shorter than the shortest way
     that leads up first and then down. ``first_rank`` (n_items + 1,) int64: the first rank of each
     share, and the end. The first share also checks all links. ``next_item``: the counter from which
     threads take shares 0 to ``n_items`` - 1.
@@ -580,7 +580,7 @@ def lists_above(part: Part, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     it, in ascending order, itself first.
 
     The result is where each list begins, and the end, int64 of shape (n_starts + 1,); and the
-    lists, one after the other, int32.
+    lists, one after the other, int32: list i is ``lists[offsets[i] : offsets[i + 1]]``.
     """
     list_offsets = np.zeros(starts.size + 1, np.int64)
     numbers: Any = _lists_above(part.offsets, part.heads, starts, list_offsets)

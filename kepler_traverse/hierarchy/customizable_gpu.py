@@ -74,7 +74,7 @@ class Levels(NamedTuple):
 @njit(cache=True, nogil=True)
 def find_levels(offsets: np.ndarray, heads: np.ndarray) -> np.ndarray:
     """Return the level of each rank, int32 of shape (n,): 0 if no arc leads to it from below, else
-    1 more than the highest level of a rank from which one does.
+    1 more than the highest level of a rank from which an arc leads to it.
 
     ``offsets`` and ``heads`` are the arcs from each rank to ranks above it.
     """
@@ -121,7 +121,7 @@ class CustomizableOnGpu:
     each arc, and ``_joins`` (n_triangles,) int32 the arc that joins the heads of each. What
     explains the weight of each side: ``_links`` (2 * n_arcs,) int32, the first such link, and
     ``_triangles`` (2 * n_arcs,) int64, the two arcs of the first such triangle, the lower one in
-    the upper 32 bits. The largest number of their type stands for none.
+    the upper 32 bits. In both arrays the largest number of the type stands for no link or triangle.
     """
 
     def __init__(self, topology: Topology, levels: np.ndarray, is_wrong: Any) -> None:
@@ -227,8 +227,8 @@ class CustomizableOnGpu:
         return taken
 
     def mark_sides(self, is_marked: Any) -> Any:
-        """Return 1 for each side that stands for a marked link, so that ``hand_down`` would add its
-        volume to one, else 0: uint8 of shape (2 * n_arcs,), CuPy.
+        """Return 1 for each side that stands for a marked link, among others, so that ``hand_down``
+        would add its volume to this link, else 0: uint8 of shape (2 * n_arcs,), CuPy.
 
         ``is_marked`` (n_links,) uint8, CuPy: not 0 for a marked link. ``prove`` must have been
         called before, since it finds the links that sides stand for.

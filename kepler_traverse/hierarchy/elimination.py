@@ -21,8 +21,8 @@ _BLOCK = 1 << 14  # lists that a thread takes at a time
 
 
 class Elimination(NamedTuple):
-    """The order in which vertices are taken out of a graph, and the neighbors above each: those
-    that it has when it is taken out.
+    """The order in which vertices are taken out of a graph, and the neighbors above each vertex:
+    the neighbors that it has when it is taken out.
 
     ``order`` (n,) int32: the vertex of each rank; the vertex of rank 0 goes first. ``offsets``
     (n + 1,) int64 and ``heads`` (n_arcs,) int32: the ranks above rank v are ``heads[offsets[v] :
@@ -91,8 +91,8 @@ def _sort_lists(next_item, n_items, offsets, numbers):
 
 @njit(cache=True, nogil=True)
 def _with_space(array, size, needed):
-    """Return an array with space for ``needed`` entries: ``array``, or, if that is too small, one
-    at least twice as large with a copy of its first ``size`` entries.
+    """Return an array with space for ``needed`` entries: ``array`` itself, or, if it is too small,
+    another array, at least twice as large, with a copy of its first ``size`` entries.
     """
     if needed <= array.size:
         return array
@@ -106,8 +106,8 @@ def _insert(v, degree, first, following, previous):
     """Put vertex ``v`` at the front of the list of vertices with ``degree`` neighbors.
 
     There is a doubly linked list per degree. ``first`` has the first vertex of each list, by
-    degree; ``following`` and ``previous`` the next vertex and the one before, by vertex. ``_NONE``
-    stands for no vertex.
+    degree; ``following`` and ``previous`` have, by vertex, the next and the previous vertex of its
+    list. ``_NONE`` stands for no vertex.
     """
     head = first[degree]
     following[v] = head
@@ -121,8 +121,8 @@ def _insert(v, degree, first, following, previous):
 def _remove(v, degree, first, following, previous):
     """Remove vertex ``v`` from the list of vertices with ``degree`` neighbors.
 
-    ``first`` has the first vertex of each list, by degree; ``following`` and ``previous`` the next
-    vertex and the one before, by vertex; ``_NONE`` stands for no vertex.
+    ``first`` has the first vertex of each list, by degree; ``following`` and ``previous`` have, by
+    vertex, the next and the previous vertex of its list; ``_NONE`` stands for no vertex.
     """
     before = previous[v]
     after = following[v]
@@ -194,7 +194,8 @@ def _join(neighbors_of_u, neighbors_of_v, v, u, joined):
 
 @njit(cache=True, nogil=True)
 def _eliminate(offsets, neighbors, is_end, most_triangles, order, above_offsets):
-    """Eliminate all vertices, the one with the fewest neighbors left first.
+    """Eliminate all vertices, ends (``is_end``) first, and then always the vertex with the fewest
+    neighbors left.
 
     The outputs ``order`` and ``above_offsets`` are those of ``Elimination``. Return the neighbors
     above each rank, as vertex numbers, and the number of triangles. It stops early, with the

@@ -51,7 +51,8 @@ class Estimate(NamedTuple):
 
     def is_worth_it(self, n_sources: int) -> bool:
         """Return whether ``hierarchy="auto"`` builds the hierarchy for this many sources: it must
-        save some seconds, and pay even if the estimates are wrong by a margin.
+        save ``_WORTH`` seconds, and pay even if the estimates are wrong by the factor ``_MARGIN``.
+        False if it never pays, where ``break_even`` is infinite.
         """
         is_safe = _MARGIN * self.break_even <= n_sources
         return is_safe and self.seconds_saved(n_sources) >= _WORTH

@@ -35,7 +35,7 @@ class Sweep(NamedTuple):
     # int64 array of shape (n_levels + 1,), NumPy: where each level begins in ``by_level``, and the
     # end
     levels: np.ndarray
-    level_offsets: Any  # the same on the GPU
+    level_offsets: Any  # ``levels`` on the GPU, int64, CuPy
     # int32 array of shape (n_vertices,), CuPy, or None: the place of each vertex, -1 for one that
     # takes no part. None: all vertices take part, and the place is the vertex number.
     places: Any
@@ -76,10 +76,10 @@ class HierarchyOnGpu:
         """Return a sweep that finds the distances of some vertices only, and their places in it,
         int64 of shape (k,), NumPy.
 
-        ``targets`` are their vertex numbers, int64 of shape (k,), NumPy.
+        ``targets`` are the vertex numbers of these vertices, int64 of shape (k,), NumPy.
         """
         hierarchy = self._hierarchy
-        # ``places`` is by position, that of the result by vertex.
+        # ``places`` is by position; ``Sweep.places`` is by vertex.
         places, edges = hierarchy.restrict(targets)
         by_level, levels = _levels(edges)
         place_of_vertex = places[hierarchy.position]
@@ -111,7 +111,7 @@ def on_gpu(hierarchy: Hierarchy) -> HierarchyOnGpu:
 
 
 def _on_gpu(edges: Edges) -> EdgesOnGpu:
-    """Copy edges to the current GPU."""
+    """Return a copy of ``edges`` on the current GPU."""
     return EdgesOnGpu(*(cp.asarray(np.ascontiguousarray(array)) for array in edges))
 
 
@@ -133,8 +133,8 @@ def _levels(edges: Edges) -> tuple[np.ndarray, np.ndarray]:
 
 @njit(cache=True, nogil=True)
 def _heights(offsets, heads):
-    """Return the height of each row, int32 of shape (n,): 0 if no row leads to it, else 1 more than
-    the highest row that does.
+    """Return the height of each row, int32 of shape (n,): 0 if no edge leads to it, else 1 more
+    than the largest height of the rows from which one leads to it.
     """
     n = offsets.size - 1
     height = np.zeros(n, np.int32)

@@ -41,9 +41,9 @@ def save_hierarchy(
 ) -> None:
     """Write a hierarchy into a folder of its own within ``folder``, that of a stored graph.
 
-    It appears complete or not at all. One that is there already is kept. ``fingerprint`` is that of
-    the graph, by which ``load_hierarchy`` knows that both belong together. ``metric`` is "weights"
-    or "hops".
+    The folder appears complete or not at all. If it exists already, its hierarchy is kept, and
+    nothing is written. ``fingerprint`` is that of the graph, by which ``load_hierarchy`` knows that
+    both belong together. ``metric`` is "weights" or "hops".
     """
     facts = {
         "format": _FORMAT,
@@ -76,7 +76,7 @@ def write_arrays(folder: Path, arrays: dict[str, np.ndarray], facts: dict[str, A
             partial.rename(folder)
         except OSError:
             # The folder exists if another process was faster, which is no error: both have the same
-            # arrays. Any other reason is one.
+            # arrays. Any other reason is an error.
             if not (folder / META).is_file():
                 raise
             shutil.rmtree(partial)
@@ -148,7 +148,7 @@ def _read_edges(folder: Path, meta: dict[str, Any], direction: str) -> Edges:
 
 def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
     """Return the arrays of a hierarchy that are stored, by the names of their files. Undirected
-    hierarchies have no arrays downward, since those are the ones upward.
+    hierarchies have no arrays downward, since these are the same as those upward.
     """
     directions = {"upward": hierarchy.upward}
     if not hierarchy.is_symmetric:
@@ -162,8 +162,8 @@ def _arrays(hierarchy: Hierarchy) -> dict[str, np.ndarray]:
 def read_meta(folder: Path, expected: dict[str, Any], refusal: str) -> dict[str, Any]:
     """Return the facts in ``meta.json`` of a folder of arrays, a dictionary.
 
-    ValueError if the file is damaged, or if a fact differs from the one of the same name in
-    ``expected``, which has the key "format" at least. The message of the latter is ``refusal``
+    ValueError if the file is damaged, or if a fact differs from that of the same name in
+    ``expected``, which has the key "format" at least. For such a fact the message is ``refusal``
     and the name of the fact.
     """
     # The format first, so that a file of another version is refused as such, and not as damaged.
@@ -219,6 +219,7 @@ def _is_no_hierarchy(edges: Edges, n_vertices: int) -> bool:
     """Return whether the edges of one direction cannot be those of a hierarchy: wrong types, shapes
     or offsets, a head that is not above its row, or a negative weight.
     """
+    # The types that offsets, heads and weights may have.
     dtypes = Edges([np.int64], [np.int32], [np.int32, np.int64])  # type: ignore[arg-type]
     for array, allowed in zip(edges, dtypes, strict=True):
         if array.ndim != 1 or array.dtype not in allowed:

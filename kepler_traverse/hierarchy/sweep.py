@@ -132,7 +132,7 @@ def depth_first(offsets, heads, order, position):
 
 @njit(cache=True, nogil=True)
 def longest_upward(offsets, heads, weights, most):
-    """Return the largest sum of weights on any path upward, or ``most`` if it is larger.
+    """Return the largest sum of weights on any path upward, or ``most`` if the sum is larger.
 
     ``offsets``, ``heads`` and ``weights`` are the edges from each position to positions above it,
     which have smaller numbers.
@@ -142,6 +142,7 @@ def longest_upward(offsets, heads, weights, most):
     largest = np.int64(0)
     for p in range(n):
         for e in range(offsets[p], offsets[p + 1]):
+            # The sum by way of this edge, cut at ``most``, so that it cannot overflow.
             longest[p] = max(longest[p], min(longest[heads[e]] + weights[e], most))
         largest = max(largest, longest[p])
     return largest
@@ -186,7 +187,7 @@ def search_upward(source, upward, downward, tentative, heap, reached, unreached)
         # from lower ones, so that its distance is final.
         p = heap[0]
         size -= 1
-        last = heap[size]
+        last = heap[size]  # the last entry of the heap, which sinks from the root to its place
         i = 0
         while True:
             child = 2 * i + 1
@@ -313,7 +314,7 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
         n_reached = search_upward(p, upward, downward, tentative, heap, reached, unreached)
 
         # Many targets share the distances of the positions above them. From each of a few targets,
-        # a search upward over reversed edges meets the one from the source.
+        # a search upward over reversed edges meets the search upward from the source.
         if end - begin >= _FEW:
             distances_at(targets[begin:end], distance, above, sums[begin:end])
             for i in range(above.n_known[0]):
@@ -359,8 +360,9 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
     lanes = lines.shape[1]
     columns = places.size
 
-    # Transpose squares of as many columns as lanes, if each lane has a source: that is faster than
-    # one number at a time. ``turn_square`` also multiplies by the unit, and writes infinity.
+    # Two ways. If each lane has a source, transpose squares of as many columns as lanes, which is
+    # faster than one number at a time; ``turn_square`` also multiplies by the unit, and writes
+    # infinity. ``done`` is the number of columns that are written so.
     done = 0
     if rows.shape[0] == lanes:
         done = columns - columns % lanes
@@ -372,7 +374,7 @@ def write_rows(lines, places, rows, unreached, unit, doublings):
             part = rows[:, column:end]
             turn_square(lines, places[column:end], unreached, unit, part, doublings)
 
-    # The other columns one number at a time.
+    # The columns that are left, or all if a lane has no source, one number at a time.
     for column in range(done, columns):
         for j in range(rows.shape[0]):
             total = lines[places[column], j]
@@ -401,7 +403,7 @@ def positions_above(targets, offsets, heads):
 @njit(cache=True, nogil=True)
 def write_hops(lines, places, rows, bound):
     """Write lines of hops as one row per source, in the order of ``places``, and return the largest
-    number of hops below ``bound``.
+    number of hops below ``bound``, 0 if there is none.
 
     ``lines`` (n_places, lanes) are hops, with a lane per source. ``places`` (columns,) says which
     line is written to each column of ``rows``, signed integers of shape (k, columns). Hops of
@@ -440,7 +442,7 @@ def _find_deepest(lines, k, bound):
 @njit(cache=True, nogil=True)
 def count_hops(lines, k, bound, counts):
     """Count the places at each number of hops below ``bound``, for the first ``k`` lanes of
-    ``lines``. Return the largest such number of hops.
+    ``lines``. Return the largest number of hops below ``bound``, 0 if there is none.
 
     ``counts`` is an integer array of shape (k, levels): element (j, h) is increased by the number
     of places that are h hops from the source of lane j.
@@ -473,8 +475,8 @@ class SweepState:
         self._tentative: np.ndarray | None = None
 
     def arrays(self) -> SweepArrays:
-        """Return the arrays. The first call, by the thread that uses them, allocates and fills the
-        one that must not be empty.
+        """Return the arrays. The first call, by the thread that uses them, allocates and fills
+        ``tentative``, which must be all unreached before a search.
         """
         if self._tentative is None:
             self._tentative = np.full(self._n_vertices, UNREACHED[self._dtype], self._dtype)

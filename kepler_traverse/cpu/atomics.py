@@ -80,8 +80,8 @@ def ordered_dtype(weight_dtype: np.dtype) -> np.dtype:
 
 def _flip_negative(builder, bits, width):
     """Generate ``bits``, an integer of ``width`` bits, with all bits but the sign turned if it is
-    negative. Done to the bits of floats, this makes their order that of integers; done again, it
-    undoes that.
+    negative. Done to the bits of floats, this makes their order that of integers; done twice, it
+    gives the bits of the float again.
     """
     integer = ir.IntType(width)
     flipped = builder.xor(bits, ir.Constant(integer, 2 ** (width - 1) - 1))

@@ -41,7 +41,8 @@ def _uninterrupted_compiler(compile_for: Callable[..., Any]) -> Callable[..., An
     """Return a function that stands for ``compile_for``, which Numba calls, with the arguments of a
     call, to compile a function for their types or to load it from its cache.
 
-    If the main thread calls it, another thread compiles, and the main thread waits for that.
+    If the main thread calls it, another thread compiles, and the main thread waits for the other.
+    Any other thread compiles by itself, since signals come to the main thread alone.
     """
 
     def compile_all(*args: Any) -> Any:

@@ -19,7 +19,7 @@ def strong_components(offsets, targets):
     labels = np.full(n, -1, targets.dtype)  # the component of each vertex; -1 until it is complete
     # the number of the earliest visit that a vertex leads back to, from 1; 0 before its own visit
     low = np.zeros(n, np.int64)
-    # 1 if, as far as is known, a vertex is the first one visited of its component, the root of it
+    # 1 if, as far as is known, a vertex is the root of its component: the first that was visited
     is_root = np.ones(n, np.uint8)
     next_edge = offsets[:-1].copy()  # for each vertex, the edge to look at next
     path = np.empty(n, targets.dtype)  # from ``start`` to the vertex that the search is at
@@ -85,8 +85,8 @@ def find_component(
 ) -> np.ndarray:
     """Return the vertex numbers of the strongly connected component of ``vertex``, ascending.
 
-    If ``vertex`` is None it is the largest, and of equally large ones that with the smallest
-    vertex. ``offsets`` and ``targets`` are those of the CSR.
+    If ``vertex`` is None, take the largest component, and of equally large ones the component with
+    the smallest vertex. ``offsets`` and ``targets`` are those of the CSR.
     """
     labels = strong_components(offsets, targets)
     if vertex is None:

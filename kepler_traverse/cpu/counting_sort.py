@@ -9,8 +9,8 @@ from .compiled import njit
 
 @njit(cache=True, nogil=True)
 def stable_order(keys, n):
-    """Return the positions of ``keys`` in ascending order of the keys, and where each key begins
-    among these; both int64.
+    """Return the positions of ``keys`` in ascending order of the keys, and where the positions of
+    each key begin in this order; both int64. Keys [1, 0, 1] and n = 2 give [1, 0, 2] and [0, 1, 3].
 
     ``keys`` are integers from 0 to ``n - 1``, of shape (k,). The first result has shape (k,);
     positions of equal keys ascend. The second one has shape (n + 1,), and ends with k.

@@ -51,8 +51,8 @@ def _find_edges(next_block, n_blocks, offsets, targets, src, dst, edges):
 
 
 def find_edges(offsets, targets, src, dst, dtype):
-    """Return the position in ``targets`` of the stored edge of each row of an edge list, -1 - src
-    where there is none, as for a self-loop.
+    """Return the position in ``targets`` of the stored edge of each row of an edge list; for a row
+    without a stored edge, such as a self-loop, -1 - u, where u is its element of ``src``.
 
     ``offsets`` and ``targets`` are the CSR. ``src`` and ``dst`` are vertex numbers of the type of
     the targets, of shape (rows,), and the result has this shape and the given ``dtype``.

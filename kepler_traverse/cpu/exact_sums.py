@@ -24,7 +24,7 @@ def add(low, high, i, x_low, x_high):
     """Add a 128-bit integer to element ``i`` of the sums whose words are ``low`` and ``high``.
 
     A 128-bit integer is in two's complement: the lower word is a uint64, the upper one an int64.
-    That to be added has the words ``x_low`` and ``x_high``.
+    The integer that is added has the words ``x_low`` and ``x_high``.
     """
     # The sum of the lower words is modulo 2**64: if it is less than a term, there was a carry.
     total = low[i] + x_low
@@ -122,7 +122,9 @@ class ExactSums:
         self.exponent = exponent
 
     def merge(self, other: ExactSums) -> None:
-        """Add other sums to those of the same place; ValueError if their number or unit differs."""
+        """Add the sums of ``other`` to those at the same places; ValueError if the number of sums
+        or the unit differs.
+        """
         if other.exponent != self.exponent or other.low.size != self.low.size:
             raise ValueError("these sums have another unit or size")
         _merge(self.low, self.high, other.low, other.high)
@@ -140,8 +142,8 @@ class ExactSums:
         return np.flatnonzero((self.low != 0) | (self.high != 0))
 
     def integers(self, places: np.ndarray, what: str) -> np.ndarray:
-        """Return the sums at ``places`` as int64. PrecisionError if one exceeds that, or the unit
-        is not 1; ``what`` names the sums in its message, in the singular.
+        """Return the sums at ``places`` as int64. PrecisionError if a sum exceeds int64, or the
+        unit is not 1; ``what`` names the sums in its message, in the singular.
         """
         values = self.low[places].view(np.int64)
         # The upper word of a number that fits int64 repeats the sign of the lower word.

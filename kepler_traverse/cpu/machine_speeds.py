@@ -8,7 +8,8 @@ from .compiled import njit
 @njit(cache=True)
 def chase(chain, begin, loads):
     """Follow a chain through a table: ``chain[i]`` is the entry after entry ``i``. Each of the
-    ``loads`` steps, from entry ``begin`` on, waits for the one before. Return where it ends.
+    ``loads`` steps, from entry ``begin`` on, waits for the step before. Return the entry at which
+    the last step ends.
     """
     place = begin
     for _ in range(loads):

@@ -42,9 +42,9 @@ def name_files_by_variant() -> None:
     """Have Numba name the file of a compiled function after the types that it is compiled for.
 
     Numba numbers these files. Two processes that compile one function for different types at the
-    same time can take the same number, and the index then names the code of one for the types of
-    the other. A later process runs that code, which reads and writes memory that is not its own
-    (issues 4807 and 10128 of Numba).
+    same time can take the same number, and the index then names, for the types of the first
+    process, the code that the second process has compiled for its own types. A later process runs
+    this code, which reads and writes memory that is not its own (issues 4807 and 10128 of Numba).
     """
     IndexDataCacheFile.save = _save
 

@@ -71,8 +71,8 @@ def _sum_within(next_item, n_items, distance, wanted, exact, rounded):
     integers = wanted.integers
     floats = wanted.floats
     decay = wanted.decay
-    # Of the vertices of a block: the decayed values of an attribute, those within a cutoff and 0
-    # for others, and the weights by which values decay.
+    # Scratch for the vertices of a block: the decayed values of an attribute; the same values, 0
+    # for vertices beyond a cutoff; and the weights by which values decay.
     values = np.empty(PIECE)
     masked = np.empty(PIECE)
     weights = np.empty(PIECE)
@@ -129,8 +129,9 @@ def _sum_block(part, values, lowest, bound, masked):
     ``bound``.
 
     ``part`` has the distances, of which the last block may have fewer than ``PIECE``. ``values``
-    has the value of each, and ``masked``, of shape (PIECE,), is scratch. Values are added by
-    halves, value i and value i + half of them, which is the order of the GPU.
+    has the value of each, and ``masked``, of shape (PIECE,), is scratch, which holds anything
+    before. Values are added by halves, value i and value i + half, until one is left, which is the
+    order of the GPU.
     """
     for i in range(part.size):
         masked[i] = values[i] if lowest <= part[i] and part[i] <= bound else 0.0

@@ -120,7 +120,8 @@ def _look_up(p, of_heads, enough, distance, above):
 
 @njit(cache=True, nogil=True)
 def distance_at(v, distance, above):
-    """Return the distance of a vertex.
+    """Return the distance of a vertex. There are three cases: it is known already, or it is looked
+    up in a label, or in a hierarchy.
 
     ``distance`` and ``above`` are as in ``Walks``: without ``above``, the distance of each vertex
     is known; else that of each position, -1 if it has not been looked up. What is looked up here is
@@ -208,7 +209,8 @@ def nearer_edge(v, own_distance, walks):
     """Return the tight edge into v from the smallest in-neighbor that is nearer, or ``NO_EDGE``.
 
     ``own_distance`` is the distance of v, and ``walks`` are ``Walks``. Edges are positions in the
-    reversed graph, where in-neighbors ascend, so that the first one that fits is the smallest.
+    reversed graph, where in-neighbors ascend, so that the first in-neighbor that fits is the
+    smallest.
     """
     offsets = walks.offsets
     sources = walks.sources
@@ -229,17 +231,17 @@ def nearer_edge(v, own_distance, walks):
 
 @njit(cache=True, nogil=True)
 def along_level(v, source, own_distance, size, walks):
-    """Append to ``walks.path`` the way from the vertex ``v``, over edges of length zero, to one
-    that has a nearer in-neighbor, or to the source.
+    """Append to ``walks.path`` the way from the vertex ``v``, back over edges of length zero, to a
+    vertex that has a nearer in-neighbor, or to the source.
 
     All vertices of the way are at the distance ``own_distance``. It has as few edges as possible,
-    and each step leads to the smallest in-neighbor from which this can be so. Such a way is needed
-    where all tight edges into ``v`` have length zero. ``walks`` are ``Walks``. There are ``size``
-    vertices on the path before. Return how many are on it then, without ``v`` itself being added,
-    or ``NO_EDGE`` if there is no such way.
+    and each step leads to the smallest in-neighbor from which so few edges suffice. Such a way is
+    needed where all tight edges into ``v`` have length zero. ``walks`` are ``Walks``. There are
+    ``size`` vertices on the path before. Return how many are on it afterwards, without ``v`` itself
+    being added, or ``NO_EDGE`` if there is no such way.
     """
     # A search back from v, by layers, finds the nearest ends. Then vertices of layers from which no
-    # end can be reached are taken out, and the way follows the smallest ones that are left.
+    # end can be reached are taken out, and the way follows the smallest vertices that are left.
     depth, last = _search_level(v, source, own_distance, walks)
     n_path = np.int64(NO_EDGE)
     if depth >= 0:
@@ -314,7 +316,7 @@ def _add_layer(x, own_distance, depth, last, walks):
     """Put the in-neighbors of ``x`` over edges of length zero that are at its distance
     ``own_distance``, and in no layer yet, into the layer ``depth``.
 
-    There are ``last`` vertices in the queue before. Return how many there are then.
+    There are ``last`` vertices in ``walks.queue`` before. Return how many there are afterwards.
     """
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])

@@ -17,7 +17,8 @@ def write_distances(group, unreached, rows, distances) -> None:
     """Write the distances of a group of sources as float64, with inf where there is no path.
 
     ``group``, of shape (k, n_vertices), has any type of distances, and ``unreached`` in it means no
-    path. ``rows`` are the rows of the sources in ``distances``, which is written.
+    path. ``rows`` (k,) has, for each source, the number of its row in ``distances``, a float64
+    matrix with a column per vertex, which is written.
     """
     threads.run(_write_distances, rows.size, group, unreached, rows, distances)
 
@@ -39,7 +40,8 @@ def _write_distances(next_row, n_rows, group, unreached, rows, distances):
 
 def write_predecessors(offsets, targets, weights, sources, rows, distances, predecessors) -> None:
     """Write the predecessors that Dijkstra's algorithm finds first: of all in-neighbors that
-    explain a distance, the one nearest to the source, and of equally near ones the smallest.
+    explain a distance, the in-neighbor nearest to the source, and of equally near ones the
+    smallest.
 
     Parameters
     ----------
@@ -99,11 +101,12 @@ def _write_predecessors(next_row, n_rows, edges, sources, rows, distances, prede
                         predecessor[v] = u
 
         # The vertices that are left, but the source, have no nearer in-neighbor: edges that add
-        # nothing lead to them. A vertex gets its predecessor after that one got its own, so that no
-        # cycle of such edges becomes a cycle of predecessors.
+        # nothing lead to them. A vertex gets its predecessor only after this predecessor has got
+        # its own, so that no cycle of such edges becomes a cycle of predecessors.
         if n_found + 1 < n_reached:
             if queue.size == 0:
                 queue = np.empty(distance.size, np.int32)
+            # All that have a predecessor, and the source, wait in the queue, up to ``last``.
             last = 0
             for u in range(distance.size):
                 if u == source or predecessor[u] != NO_VERTEX:

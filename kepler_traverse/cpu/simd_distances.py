@@ -73,8 +73,8 @@ class _Lines:
 
     The constructor takes what Numba passes to ``generate``. In the methods, ``position`` is that of
     an argument of the intrinsic. The first argument is the array of lines, or a named tuple that
-    begins with it, and the last one is ``doublings``. ``line``, the number of a line, and what is
-    returned are values of the generated code, and a line there is a vector.
+    begins with it, and the last argument is ``doublings``. ``line``, the number of a line, and what
+    is returned are values of the generated code, and a line there is a vector.
 
     - ``kind``: the Numba type of the numbers; ``is_float``: whether they are floats.
     - ``count``: how many numbers a line has.
@@ -206,7 +206,7 @@ def differing_hops(typing_context, lines, v, edges, limit, doublings):
             builder.store(line.minimum(builder.load(best), neighbor_line), best)
 
         nearest = builder.load(best)
-        # below the limit, so that one more is within it
+        # Hops below the limit count, since one hop more is then within the limit.
         is_near = line.compare("<", nearest, line.broadcast(args[3]))
         hops = builder.add(nearest, ir.Constant(line.vector, [1] * line.count))
         hops = builder.select(is_near, hops, line.unreached())
@@ -286,7 +286,7 @@ def lower_by_line(typing_context, lines, v, u, weight, doublings):
             is_within = line.compare("<=", through, limits)
         else:
             through = builder.add(u_line, line.broadcast(args[3]))
-            # one more is within the limit, and no overflow
+            # Compared before 1 is added: the sum is then within the limit, and has not overflowed.
             is_within = line.compare("<", u_line, limits)
 
         is_new = builder.and_(is_within, line.compare("<", through, v_line))

@@ -27,8 +27,8 @@ class LinesWithSums(NamedTuple):
     # distances, sums: integers of shape (n, n_sources). The type of sums may be another one
     distances: np.ndarray
     sums: np.ndarray
-    # of shape (n_sources,), of the type of the distances, output: the distances of the last line
-    # that was lowered, before that
+    # of shape (n_sources,), of the type of the distances, output: the distances that the last
+    # lowered line held before it was lowered
     held: np.ndarray
 
 
@@ -51,7 +51,8 @@ def lower_line(typing_context, lines, v, is_set, edges, unreached, doublings):
     ``edges`` has the offsets, heads and weights of compressed sparse rows. Integers of lines are at
     least 0 and at most ``unreached``, twice which fits their type: so sums of two need no check. If
     ``is_set`` is 0, line ``v`` counts as unreached before, whatever it holds, so that lines need
-    not be cleared.
+    not be cleared. ``doublings`` is a tuple whose length is the binary logarithm of the numbers per
+    line.
     """
 
     def generate(context, builder, signature, args):
@@ -83,9 +84,10 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
     """Lower line ``v`` as ``lower_line`` does, and write to each of its sums the sum over the first
     edge that lowers the distance most. A sum whose distance is not lowered stays.
 
-    Return a uint64 with a bit for each distance that, as it was before, is also that over an edge:
-    a tie, at which the sums over both paths may differ. ``lines`` are ``LinesWithSums``, and
-    ``edges`` are ``EdgesWithSums``.
+    Return a uint64 with a bit for each distance that, as the line held it before, is equal to the
+    distance over an edge: a tie, at which the sums over both paths may differ. ``lines`` are
+    ``LinesWithSums``, and ``edges`` are ``EdgesWithSums``. ``is_set``, ``unreached`` and
+    ``doublings`` are those of ``lower_line``.
     """
 
     def generate(context, builder, signature, args):

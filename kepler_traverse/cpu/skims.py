@@ -76,8 +76,9 @@ def _begin_at_source(source, stamp, tree):
 
 @njit(cache=True, nogil=True)
 def _add_along_way(depth, stamp, sources, columns, tree):
-    """Make the sums of the first ``depth`` vertices of the way known. It begins at the one farthest
-    back, whose predecessor has known sums, and goes on to the target.
+    """Make the sums of the first ``depth`` vertices of the way known. It begins at the vertex
+    nearest to the source, ``tree.vertex[depth - 1]``, whose predecessor has known sums, and goes on
+    to the target, ``tree.vertex[0]``.
 
     ``stamp`` is that of the search, and ``sources`` are the tails of the edges, by their positions
     in the reversed graph. ``columns`` are ``EdgeColumns``, and ``tree`` is ``SumTree``, which has
@@ -101,8 +102,8 @@ def _add_along_way(depth, stamp, sources, columns, tree):
 def edge_between(u, v, offsets, sources):
     """Return the position in the reversed graph of the edge from ``u`` to ``v``; there is one.
 
-    ``sources`` are the tails of the edges, which ascend for each ``v``, so that it is found by
-    bisection.
+    ``sources`` are the tails of the edges, which ascend for each ``v``, so that the edge is found
+    by bisection.
     """
     low = offsets[v]
     high = offsets[v + 1]
@@ -233,7 +234,7 @@ def violation(source, stamp, walks, columns, tree):
                 total_of_floats = tree.floats[u, c] + columns.floats[e, c]
                 is_equal = is_equal and tree.floats[v, c] == total_of_floats
 
-            # In-neighbors ascend: the first one that is nearer decides.
+            # In-neighbors ascend: the first nearer one is canonical, and decides.
             if is_nearer:
                 is_right = is_equal
                 break

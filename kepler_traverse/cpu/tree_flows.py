@@ -5,8 +5,8 @@ The paths are those of ``path_walk``: their union is a tree, whose edges follow 
 alone. A queue begins with the targets. Each vertex of it finds its edge of the tree, and puts the
 vertex before it into the queue unless it is there. So each is visited once, however many targets
 lie beyond it, and what the next ones read is prefetched while one is looked at. Then each vertex
-hands on what it carries when all that joins it is there. Where paths must use one of some edges,
-those of the tree that do are marked before that, and the others carry nothing.
+hands on what it carries once it has received all that joins it. Where paths must use one of some
+edges, the vertices of the tree whose paths do are marked before, and all others carry nothing.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Served(NamedTuple):
     # of the type of the distances: the largest distance of a target that is served; the distance of
     # an unreached vertex is -1 or beyond it
     limit: Any
-    # is_lost, is_sent: of bool, output: whether each is not reached within the limit, and whether
-    # it takes a volume other than 0 on a path that counts
+    # is_lost, is_sent: of bool, output: True for a target that is not reached within the limit; and
+    # True for a target that takes a volume other than 0 on a path that counts
     is_lost: np.ndarray
     is_sent: np.ndarray
 
@@ -107,8 +107,9 @@ def _mark_entries(count, named, tree):
     """Mark which of the ``count`` entries of ``tree`` have a named edge on their paths.
 
     ``named``, uint8 with one value per edge of the reversed graph, is not 0 at named edges. From
-    each entry, walk toward the source up to one that is marked or is led to by a named edge. Then
-    walk the same way again, and mark all on it like that one. So each entry is marked once.
+    each entry, walk toward the source up to an entry that is marked already or that a named edge
+    leads to. Then walk the same way again, and give all entries on it the same mark. So each entry
+    is marked once. Marks are all ``_UNMARKED`` before.
     """
     edge = tree.edge
     parent = tree.parent
@@ -151,7 +152,7 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
         added.
     sums : tuple of uint64 and int64 arrays
         What each cell carries, as ``exact_sums`` has it, to which is added. If a distance is not
-        explained, nothing is.
+        explained, nothing is added.
 
     Returns
     -------
@@ -224,7 +225,7 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
                 if size == NO_EDGE:
                     unexplained = v
                     break
-                # Each vertex of this way, but the last one, gets an entry with its edge at once.
+                # Each vertex of this way but its last gets an entry with its edge at once.
                 # ``step`` is the entry of v, and u is the vertex before v.
                 step = entry
                 for j in range(size):
@@ -303,6 +304,7 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
 def volumes_at(distance, targets, amounts, factor, decay):
     """Return the volume that each target takes, as the two words of a 128-bit integer, uint64 and
     int64 arrays: its amount times ``factor``, that of the source, times the decay of its distance.
+    Integers (``decay.exponent`` 0) do not decay.
 
     ``distance`` has the distances of one source to all vertices, and ``targets`` are vertex
     numbers. ``amounts``, one per target, are int64 for sums of integers, and else float64;

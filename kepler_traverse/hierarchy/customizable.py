@@ -176,8 +176,9 @@ class Arcs(NamedTuple):
     ``weights`` (2 * n_arcs,) int64: ``UNREACHED`` where there is no way. ``first`` and ``second``
     (2 * n_arcs,) int32: if a link explains the weight, its number and ``NO_SIDE``; if a way by a
     lower vertex does, the two sides of lower arcs in the order in which the way passes them; if
-    there is no way, ``NO_LINK`` and ``NO_SIDE``. Where several explain it, a link takes precedence,
-    the one with the smallest number, and then the lowest vertex.
+    there is no way, ``NO_LINK`` and ``NO_SIDE``. Where several explain it, a link takes precedence
+    over ways, the link with the smallest number over other links, and the way by the lowest vertex
+    over other ways.
     """
 
     weights: np.ndarray

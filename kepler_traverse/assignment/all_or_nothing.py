@@ -275,8 +275,8 @@ def whole_costs(
         leaves_out = extent.largest > limit
         # With this shift the sum of the whole numbers is below half of ``MAX_SUM``. The upper half
         # is for the counts of links in the lowest bits. ``frexp`` gives an exponent e such that
-        # ``total`` is below 2 ** e. ``MAX_SUM`` is 2 ** 58, for which ``frexp`` gives 59. So the
-        # 2 that is subtracted makes 57 of it, the exponent of half of ``MAX_SUM``.
+        # ``total`` is below 2 ** e. ``MAX_SUM`` is 2 ** 58, for which ``frexp`` gives 59. So the 2
+        # that is subtracted makes 57 of it, the exponent of half of ``MAX_SUM``.
         shift = math.frexp(float(MAX_SUM))[1] - 2 - math.frexp(total)[1]
         if memory is None:
             costs = np.empty(cost.size, np.int64)

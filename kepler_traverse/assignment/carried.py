@@ -26,9 +26,9 @@ class Carried(NamedTuple):
 
     ``links`` (n_carried,) int64: the links that carry something, ascending. ``places`` int64: the
     positions in an array of all flows that are kept, those of these links for each class and all
-    that follow. ``flows``, ``next`` and each of ``targets``, float64 of the size of ``places``:
-    the current flows, the all-or-nothing flows at their costs, and the targets of the last steps,
-    at most two, that of the last step first.
+    that follow. ``flows``, ``next`` and each of ``targets``, float64 of the size of ``places``: the
+    current flows, the all-or-nothing flows at their costs, and the targets of the last steps, at
+    most two, that of the last step first.
     """
 
     links: np.ndarray

@@ -66,7 +66,8 @@ class _Move:
         if not carried.targets:  # the first step
             return carried.next
         last = self._by_class(carried.targets[0])
-        # The target before ``last``; with one target alone, ``last`` again, whose sums are not read.
+        # The target before ``last``; with one target alone, ``last`` again, whose sums are not
+        # read.
         before = self._by_class(carried.targets[-1])
         # Products of two directions from the current flows: ``direction`` leads to the all-or-nothing
         # flows, ``last`` to the last target, and ``mixed`` to a point between the last two targets.

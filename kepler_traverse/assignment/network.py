@@ -168,9 +168,9 @@ class Network:
 def table_columns(name: str, table: Any) -> dict[Any, Any]:
     """Return the columns of a table by name, with their rows in one order.
 
-    A mapping of names to pandas Series may have Series with different indexes. They are put in the
-    order of one of these, by their labels. ``name`` says in errors what the table is, as "links".
-    InputError: it is no table, or the labels of its columns mean several orders.
+    A mapping of names to pandas Series may have Series with different indexes. They are all put in
+    the order of one of the indexes, by their labels. ``name`` says in errors what the table is, as
+    "links". InputError: it is no table, or the labels of its columns mean several orders.
     """
     columns = arguments.columns(name, table)
     if columns is None:
@@ -183,8 +183,8 @@ def end_columns(
 ) -> tuple[str, str]:
     """Return the names of the two columns that hold the ids of the ends, tails or origins first.
 
-    They are the two of ``chosen``, or, if both of these are None, the only pair of columns with
-    known names, such as ``src`` and ``dst``. ``name`` says in errors what the table is, as "links".
+    They are the two names of ``chosen``, or, if both are None, the only pair of columns with known
+    names, such as ``src`` and ``dst``. ``name`` says in errors what the table is, as "links".
     InputError: a chosen column is missing, only one is chosen, or not exactly one pair is known.
     """
     # By their texts: with several levels of columns, a name is a tuple.
@@ -288,7 +288,8 @@ def _local_order(
     n: int, tails: np.ndarray, heads: np.ndarray, by_tail: tuple[np.ndarray, np.ndarray]
 ) -> np.ndarray:
     """Return the place, int64 of shape (n,), of each vertex in the order of a breadth-first search
-    from vertex 0, over links in both directions. Vertices that it does not reach come last.
+    from vertex 0, over links in both directions. Vertices that it does not reach come last, by
+    rank.
 
     Vertices are ranks: ``tails`` and ``heads`` have that of each row. ``by_tail`` is what
     ``stable_order`` returned for the tails: the rows by tail, and where each tail begins.

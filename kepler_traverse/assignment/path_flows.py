@@ -303,9 +303,9 @@ def _shift(path, base, k, paths, loads, costs, marked):
     alone, and one that has the next number to both paths. Smaller numbers are of earlier calls, so
     that nothing must be cleared.
 
-    Return the excess before the shift: the flow of the path times the difference of the costs, 0
-    if the path is not more expensive than the base. Flow is moved only if the path is more
-    expensive: by a step of Newton, or, if a cost is concave, by halving (``_equalized``).
+    Return the excess before the shift: the flow of the path times the difference of the costs, 0 if
+    the path is not more expensive than the base. Flow is moved only if the path is more expensive:
+    by a step of Newton, or, if a cost is concave, by halving (``_equalized``).
     """
     mark, stamp = marked
     links = paths.links

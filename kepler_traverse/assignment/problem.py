@@ -273,8 +273,8 @@ class Problem:
         """
         total = 0.0
         shortest = 0.0
-        # Groups of pairs are sorted by class: the first group of each class, and the end; and then
-        # the first pair of each class, and the end.
+        # Groups of pairs are sorted by class. ``first`` has the first group of each class, and the
+        # number of groups; ``pairs`` the first pair of each class, and the number of pairs.
         first = np.searchsorted(self.demand.user_class, np.arange(len(self.classes) + 1))
         pairs = self.demand.first_pair[first]
         for k, weight in enumerate(self.per_vehicle):
@@ -287,7 +287,7 @@ class Problem:
             )
         if total <= 0:  # nothing costs anything, so that no path is better than another
             return Bound(total, shortest, 0.0)
-        # Rounding may make the shortest sum the larger one by a little.
+        # Rounding may make ``shortest`` a little larger than ``total``; the gap is then 0.
         relative = max(total - shortest, 0.0) / total + self.rounding
         return Bound(total, shortest, relative)
 

@@ -125,8 +125,9 @@ class Equilibrium:
         return (self.total - self.shortest) / self.problem.trips.volume
 
     def link_columns(self) -> dict[str, Column]:
-        """Return the columns of the frame ``links`` by name, each with a value per row of the
-        table of links, in its order.
+        """Return the columns of the frame ``links`` by name, each with a value per row of the table
+        of links, in its order. With several classes there are a flow and a cost per class, and with
+        select link a column ``selected``.
         """
         network = self.problem.network
         classes = self.problem.classes
@@ -228,8 +229,8 @@ class Equilibrium:
         """Return the columns of the frame ``skims`` by name, with a row per pair.
 
         ``names`` are the columns of the links to sum along the paths, ``"time"`` included.
-        ``zones`` are ids of vertices, of which all pairs are listed; None lists the pairs of the
-        trips.
+        ``zones`` are ids of vertices, of which all pairs are listed for each class; None lists the
+        pairs of the trips.
         """
         network = self.problem.network
         columns_of_links = read_skimmed(network.table, names)

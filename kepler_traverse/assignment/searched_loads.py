@@ -80,8 +80,8 @@ def sum_along(next_item, n_items, searches, values, results, working):
     ``searches`` is a ``Searches``, and ``values`` has shape (number of values, n_links).
     ``results``, written, are the distances (n_pairs,) and the sums (number of values, n_pairs).
     ``working`` is the memory of this thread: a tree (n_vertices,) and a ``Scratch``; both may hold
-    anything before that an earlier group has left. ``next_item``:
-    the counter from which threads take groups 0 to ``n_items`` - 1.
+    anything before that an earlier group has left. ``next_item``: the counter from which threads
+    take groups 0 to ``n_items`` - 1.
     """
     demand, links, cost = searches
     distance, sums = results

@@ -51,7 +51,7 @@ class Ground(NamedTuple):
     # ``rise`` above it in ascending order, so that the origin itself is the first
     list_offsets: np.ndarray
     lists: np.ndarray
-    end: np.ndarray  # int32 (n_pairs,): the number in ``fall`` of each destination
+    end: np.ndarray  # int32 (n_pairs,): the number in ``fall`` of the destination of each pair
 
     def sides(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the sides (arcs in one direction, ``2 * arc + UP`` or ``+ DOWN``) of the whole
@@ -64,7 +64,7 @@ class Ground(NamedTuple):
 class Trips(NamedTuple):
     """The trips of one class, in blocks of ``WIDTH`` groups.
 
-    ``groups`` (2,): the first group of the class, and the one after its last. ``first_block``
+    ``groups`` (2,): the first group of the class, and the group after its last. ``first_block``
     (n_items + 1,) int64: the first block of each item of work, and the number of blocks.
     ``demand`` has the pairs of all groups.
     """
@@ -363,8 +363,8 @@ def _join(lane, start, ground, scratch):
     """Set the bit of the lane in ``scratch.from_below`` for each number of ``fall`` whose final
     distance equals the distance that the search upward found.
 
-    Return whether no final distance is larger than the distance of the search upward, which is
-    part of the proof. ``lane`` is the column of the group, and ``start`` the list of its origin.
+    Return whether no final distance is larger than the distance of the search upward, which is part
+    of the proof. ``lane`` is the column of the group, and ``start`` the list of its origin.
     ``scratch.lines`` has the final distances, and ``scratch.far`` those of the search upward.
     """
     begin = ground.list_offsets[start]

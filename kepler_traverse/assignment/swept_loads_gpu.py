@@ -394,7 +394,8 @@ class CarriedOnGpu:
         """
         ground = self._ground
         shares = cp.asarray(self._shares[first : first + lines.n_lanes])
-        # The share of the group before lane 0, whose sum is still open; for the first group its own.
+        # The share of the group before lane 0, whose sum is still open; for the first group its
+        # own.
         before = self._shares[max(first - 1, 0)]
         # Per part: for each arc the number that a path enters by it, for each number the arc by
         # which its path enters it, and the volume that the path carries.

@@ -1,10 +1,10 @@
 """Shortest path trees of many origins at costs that change a little from one call to the next.
 
 The tree of an origin begins as the tree of the last call: the distances along it at the new costs
-are lengths of paths. A pass over all links finds the vertices that are nearer by another link, and a search from
-these lowers what lies beyond them. The passes end when no link is violated, which is the
-certificate of the distances: ``distance[v] <= distance[u] + cost`` for each link, and equality for
-one of them.
+are lengths of paths. A pass over all links finds the vertices that are nearer by another link, and
+a search from these lowers what lies beyond them. The passes end when no link is violated, which is
+the certificate of the distances: ``distance[v] <= distance[u] + cost`` for each link, and equality
+for one of them.
 
 Distances are sums in path order in float64, and rounding is monotonic. So there is one result for
 given costs, whatever tree the search began with. The tree itself may depend on it, where paths are
@@ -179,7 +179,7 @@ def _check(tree, costs, links, scratch):
     """Compare the distances with all links. A vertex that a link makes nearer takes this link and
     distance, and is put into the heap, which is empty before.
 
-    Returns the size of the heap. 0 certifies the distances: no link makes a vertex nearer.
+    Return the size of the heap. 0 certifies the distances: no link makes a vertex nearer.
     """
     distance = scratch.distance
     onward = scratch.onward
@@ -246,8 +246,9 @@ def find_tree(origin, tree, costs, links, scratch):
     origin : int
         Number of the vertex where paths begin.
     tree : int32 array of shape (n_vertices,)
-        The link to each vertex of any tree from this origin, or ``NO_LINK``. It is overwritten by a
-        shortest path tree. The nearer it is to one, the less time the search takes.
+        The link to each vertex of any tree from this origin, or ``NO_LINK``; all may be
+        ``NO_LINK``. It is overwritten by a shortest path tree. The nearer it is to such a tree, the
+        less time the search takes.
     costs : float64 array of shape (n_links,)
         At least 0, in the order of ``links``.
     links : Links
@@ -287,9 +288,9 @@ def choose_paths(origin, vertices, is_wanted, tree, costs, links, scratch):
 
     The canonical path depends on the distances alone, and not on the tree that a search began with:
     its last link is the first in the order of ``links`` that explains the distance and comes from a
-    nearer vertex. Among vertices that links of cost 0 join, there may be none. Then the path goes
-    back over links between vertices at the same distance, as few as possible, to a vertex that has
-    a link from a nearer one.
+    nearer vertex. Where links of cost 0 lead to a vertex, there may be no such link. Then the path
+    goes back over links between vertices at the same distance, as few as possible, to a vertex that
+    has a link from a nearer vertex, or to the origin.
 
     ``vertices`` are the ends of the paths. ``is_wanted`` has one number per element of
     ``vertices``, which is not 0 for those that count; these must be reached. ``tree`` (n_vertices,)
@@ -385,8 +386,9 @@ def mark_users(origin, tree, is_selected, links, scratch):
     """Set ``scratch.uses`` of each vertex: 1 if its path from the origin in the tree uses a
     selected link, else 0.
 
-    ``tree`` (n_vertices,) has the link to each vertex, ``NO_LINK`` for one that is not reached,
-    which gets 0. ``is_selected`` (n_links,) bool: True for a selected link.
+    ``tree`` (n_vertices,) has the link to each vertex, ``NO_LINK`` for a vertex that is not
+    reached, which gets 0. ``uses`` holds anything before. ``is_selected`` (n_links,) bool: True for
+    a selected link.
     """
     uses = scratch.uses
     stack = scratch.stack

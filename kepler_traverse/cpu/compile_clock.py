@@ -28,8 +28,8 @@ class _Clock:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._active = 0  # compilations that have begun and not ended
-        self._since = 0.0  # when the first of these began, by ``time.perf_counter``
-        self._total = 0.0  # seconds before that during which a thread compiled
+        self._since = 0.0  # when the first active one began, by ``time.perf_counter``
+        self._total = 0.0  # seconds before ``_since`` during which a thread compiled
         # per thread: ``depth``, how many times it has entered and not left; ``since``, the seconds
         # of all threads when it first did; and ``total``, its seconds before that
         self._own = threading.local()
@@ -106,7 +106,8 @@ def listen() -> None:
             """Call the function for the end; Numba calls this."""
             self._on_end()
 
-    # A thread that compiles holds Numba's lock, for which others wait.
+    # A thread that compiles holds Numba's lock, for which other threads wait: so the event of the
+    # lock covers both compiling and waiting.
     event.register("numba:compile", Listener(_CLOCK.begin, _CLOCK.end))
     event.register("numba:compiler_lock", Listener(_CLOCK.enter, _CLOCK.leave))
 

@@ -38,8 +38,8 @@ class Goals(NamedTuple):
     """Groups of vertices: a search ends once it has settled as many vertices of each group as the
     group needs, the nearest ones.
 
-    Vertices as far as the last vertex that was needed are settled, too. A vertex is a goal if it is in a group.
-    All arrays are empty where searches have no goals.
+    Vertices as far as the last vertex that was needed are settled, too. A vertex is a goal if it is
+    in a group. All arrays are empty where searches have no goals.
     """
 
     # int32 of shape (n_vertices + 1,): vertex v is in groups[first_group[v]:first_group[v + 1]]
@@ -131,7 +131,7 @@ class _Table(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """The sources that are searched from together."""
+    """The sources that are searched from together: at most as many as a line has lanes."""
 
     sources: np.ndarray  # vertex numbers, one per lane, but fewer in the last line
     # one per lane, of the type of distances: the largest distance, inclusive; below 0 for lanes

@@ -1,9 +1,9 @@
 """Sixteen numbers of an array compared with one at once, inside Numba kernels: a bit each, and no
 branch.
 
-Rows of a graph are short, and of random lengths: a loop over one ends where no processor expects
-it. What lies beyond the row is compared, too, and its bits are dropped; so sixteen numbers must be
-there.
+Rows of a graph are short, and of random lengths: a loop over a row ends where no processor expects
+it. What lies beyond the row is compared, too, and its bits are dropped; so the array must have
+sixteen numbers from the first one on.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ _DONE = 2  # all that it leads to is done
 
 def topological_order(graph) -> np.ndarray | None:
     """Return the vertices of a graph in host memory in an order in which each edge leads to a later
-    one; None if there is a cycle.
+    vertex; None if there is a cycle.
 
     The result has shape (n_vertices,) and the type of the vertex numbers.
     """

@@ -225,8 +225,8 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
                 if size == NO_EDGE:
                     unexplained = v
                     break
-                # Each vertex of this way but its last gets an entry with its edge at once.
-                # ``step`` is the entry of v, and u is the vertex before v.
+                # Each vertex of this way but its last gets an entry with its edge at once. ``step``
+                # is the entry of v, and u is the vertex before v.
                 step = entry
                 for j in range(size):
                     u = path[j]

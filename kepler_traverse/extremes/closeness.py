@@ -386,10 +386,11 @@ class _Closeness:
         """Lower the bounds of the closeness of all vertices of the component of ``vertex``, by the
         distances from ``vertex``.
 
-        ``distance`` has these distances, of shape (n,). ``least_sums`` has lower bounds of the sums of distances. With
-        weights it has one per vertex of the graph, from ``_least_sums``. Without, it has one per
-        level, from ``_least_hops``, from which the degree of a vertex is still to be subtracted.
-        ``n_inside`` is the number of vertices that each vertex of the component reaches.
+        ``distance`` has these distances, of shape (n,). ``least_sums`` has lower bounds of the sums
+        of distances. With weights it has one per vertex of the graph, from ``_least_sums``.
+        Without, it has one per level, from ``_least_hops``, from which the degree of a vertex is
+        still to be subtracted. ``n_inside`` is the number of vertices that each vertex of the
+        component reaches.
         """
         xp = self._xp
         # Compiled code for hops on the CPU does what the array operations below do.

@@ -146,7 +146,8 @@ def extremes(
     >>> found.diameter, found.radius, found.center.tolist(), found.periphery.tolist()
     (3, 2, [1, 2], [0, 3])
     """
-    # an array has dimensions; one of none or of two is no list of names
+    # An array has dimensions, and only one with a single dimension is a list of names. What is no
+    # array has no ``ndim``, and counts as 1.
     is_list = (
         isinstance(want, Collection) and not isinstance(want, str) and getattr(want, "ndim", 1) == 1
     )
@@ -558,9 +559,9 @@ class _Eccentricities:
         undecided. The searches tighten the bounds of all vertices.
         """
         half = max(size // 2, 1)
-        # ``outer``: vertices that may have the largest eccentricity, those of the largest upper
-        # bounds. If none is undecided, vertices that are known to be far from others are taken,
-        # since these raise the lower bounds of all others most.
+        # ``outer``: of the vertices that may have the largest eccentricity, those of the largest
+        # upper bounds. If no vertex is undecided, vertices of large lower bounds are taken, which
+        # are known to be far from others: these raise the lower bounds of all others most.
         if may_be_largest is None:
             outer = self._choose(self.out.low, ~self.out.searched, half)
         else:

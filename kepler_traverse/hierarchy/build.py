@@ -123,8 +123,8 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
 
 
 def unit_of_lengths(graph: Any, metric: str) -> Any:
-    """Return a number that all lengths of edges are multiples of, by a metric, "weights" or
-    "hops": 1 for hops and integers, else the largest such power of two.
+    """Return a number that all lengths of edges are multiples of, by a metric, "weights" or "hops":
+    1 for hops and integers, else the largest such power of two.
 
     The graph must be one that ``why_not`` accepts.
     """
@@ -155,8 +155,8 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
     """
     n_left = contraction.remaining.size
     pairs = contraction.pairs_of_rest()
-    # Two limits: the growth since the first round, and the pairs per vertex. ``_SMALL`` spares small
-    # graphs from both.
+    # Two limits: the growth since the first round, and the pairs per vertex. ``_SMALL`` spares
+    # small graphs from both.
     if pairs > max(_GROWTH * first_pairs, _SMALL) or pairs > MAX_PAIRS * max(n_vertices, _SMALL):
         degree = contraction.edges_of_rest() / n_left
         seconds = round_seconds(pairs, threads.count())

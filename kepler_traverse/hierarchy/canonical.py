@@ -89,7 +89,8 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     reverse = graph.reverse
     lengths = edges_in_units(graph, metric, known.unit)
     n_closed = 0
-    # ``closed`` has shape (2, n_closed): both numbers of each closed vertex, which is stored as two.
+    # ``closed`` has shape (2, n_closed): both numbers of each closed vertex, which is stored as
+    # two.
     if graph.closed is not None:
         n_closed = graph.closed.shape[1]
     # The edges of length 0 that are allowed: one per closed vertex.

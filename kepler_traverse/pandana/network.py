@@ -405,9 +405,9 @@ class Network:
             return self._per_node(self._quantiles(impedance.graph, limit, nodes, values, share))
 
         # All other kinds, "sum", "count", "mean" and "std", are made of sums over the nodes within
-        # the distance. A standard deviation does
-        # not change if a constant is subtracted from all values. Subtracting the mean of all makes
-        # the values small, so that few digits cancel in the difference of two sums below.
+        # the distance. A standard deviation does not change if a constant is subtracted from all
+        # values. Subtracting the mean of all makes the values small, so that few digits cancel in
+        # the difference of two sums below.
         if kind == "std":
             with np.errstate(over="ignore", invalid="ignore"):
                 values = values - (values.mean() if values.size else 0.0)
@@ -849,10 +849,10 @@ class Network:
     def _sums_at_nodes(self, name: str, nodes: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """Return, per node, the sum of the numbers that the rows of a variable have at this node.
 
-        ``nodes`` has the position of the node of each row, int of shape (n_rows,). ``rows``, of
-        the same shape, has the number of each row: its value or the square of its value; None
-        counts the rows. The result has shape (n_nodes,), 0 for a node without rows. ``name`` is
-        that of the variable, for the InputError if a sum is not finite.
+        ``nodes`` has the position of the node of each row, int of shape (n_rows,). ``rows``, of the
+        same shape, has the number of each row: its value or the square of its value; None counts
+        the rows. The result has shape (n_nodes,), 0 for a node without rows. ``name`` is that of
+        the variable, for the InputError if a sum is not finite.
         """
         sums = np.bincount(nodes, rows, self.node_ids.size)
         wrong = np.flatnonzero(~np.isfinite(sums))
@@ -951,8 +951,8 @@ def _format_id(value: Any) -> str:
 
 def _list_ranges(begins: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """Return all positions of some ranges, one range after the other. Range i begins at
-    ``begins[i]`` and has ``sizes[i]`` positions: begins [7, 2] and sizes [2, 3] give
-    [7, 8, 2, 3, 4].
+    ``begins[i]`` and has ``sizes[i]`` positions: begins [7, 2] and sizes [2, 3] give [7, 8, 2, 3,
+    4].
     """
     return np.repeat(begins, sizes) + positions_in_groups(sizes)
 

@@ -682,7 +682,8 @@ class SweepLoader(HierarchyLoader):
 
     def _hand_down(self, costs: np.ndarray, carried: swept_loads.Carried, flow: np.ndarray) -> bool:
         """Add the volumes on the arcs, ``carried``, to ``flow`` (n_links,) of the links that the
-        arcs stand for. Return whether these links cost as much as the arcs.
+        arcs stand for. Return whether these links cost as much as the arcs, at ``costs`` (n_links,)
+        in whole numbers.
         """
         # by side, which is an arc in one direction: what it carries over all shares
         loads = np.zeros(self._arcs.weights.size)

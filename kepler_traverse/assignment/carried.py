@@ -159,8 +159,8 @@ def _list_blocks(next_item, n_items, carries, first, n_classes, places):
 
 @njit(cache=True, nogil=True)
 def _combine_blocks(next_item, n_items, arrays, factors, divisor, combined):
-    """Write to ``combined`` the sum of the three ``arrays``, each times its factor, divided by
-    ``divisor``, per block of ``BLOCK`` elements.
+    """Write to ``combined`` the sum of the three ``arrays``, each times its element of ``factors``,
+    divided by ``divisor``, per block of ``BLOCK`` elements.
 
     ``next_item``: the counter from which threads take blocks 0 to ``n_items`` - 1.
     """

@@ -32,7 +32,9 @@ class _Move:
     """
 
     def __init__(self, problem: Problem, loads: Loads, carried: Carried) -> None:
-        """``loads`` are those of all links at the current flows."""
+        """Take from ``loads``, those of all links at the current flows, what belongs to the links
+        of ``carried``.
+        """
         self._problem = problem
         self._carried = carried
         self._costs = problem.take_costs(carried.links)
@@ -105,7 +107,9 @@ class _Move:
         fixed = self._fixed_change(target)
 
         def derivative(size: float) -> tuple[float, float]:
-            """Return the first and the second derivative of the objective at a part of the way."""
+            """Return the first and the second derivative of the objective at ``size``, a part of
+            the way from 0 to 1.
+            """
             step = Step(self._side.flow, change, size)
             value, slope = self._problem.derivatives(links, self._costs, step)
             return value + fixed, slope

@@ -190,7 +190,8 @@ def cost_and_slope(link, flow, costs):
 def _cost_and_slope(flow, kind, free, scale, power, capacity):
     """Return the cost of one link at a flow, and its derivative by the flow.
 
-    ``kind`` to ``capacity`` are the fields of ``CostArrays`` for this link.
+    ``kind`` to ``capacity`` are the fields of ``CostArrays`` for this link; a kind has a branch
+    each: BPR (with a power below 1, or from 1 on), CONICAL, LINEAR and CONSTANT.
     """
     if kind == BPR:
         # cost = free (1 + scale ratio^power), with ratio = flow / capacity

@@ -287,5 +287,5 @@ def _reporter(progress: Any) -> Report:
 
 
 def _report_nothing(iterations: int, gap: float) -> None:
-    """Report nothing: for ``progress`` None or False."""
+    """Report nothing, and ignore both arguments: for ``progress`` None or False."""
     pass

@@ -176,8 +176,9 @@ def _measure(origin, tree, costs, links, scratch):
 
 @njit(cache=True, nogil=True)
 def _check(tree, costs, links, scratch):
-    """Compare the distances with all links. A vertex that a link makes nearer takes this link and
-    distance, and is put into the heap, which is empty before.
+    """Compare the distances in ``scratch`` with all links at ``costs`` (n_links,). A vertex that a
+    link makes nearer takes this link, in ``tree``, and distance, and is put into the heap, which is
+    empty before.
 
     Return the size of the heap. 0 certifies the distances: no link makes a vertex nearer.
     """

@@ -296,7 +296,8 @@ def _sort_by_level(search, edges, scratch):
     Return the last level.
 
     A level holds the vertices at one number of hops. ``scratch.starts`` receives where each level
-    begins, and ``scratch.degrees`` the number of edges out of and into each.
+    begins, and ``scratch.degrees`` the number of edges out of and into each level; both are 0
+    before. ``search`` is ``Search``, and ``edges`` are ``Edges``.
     """
     hops = scratch.distance
     starts = scratch.starts
@@ -534,8 +535,8 @@ def _is_nearer(words, other_words):
 
 @njit(cache=True, nogil=True)
 def _move_up(exact, slot):
-    """Move the vertex at place ``slot`` of the heap up to where it belongs, after its distance has
-    become smaller. The parent of place i is (i - 1) // 2.
+    """Move the vertex at place ``slot`` of the heap of ``exact``, an ``Exact``, up to where it
+    belongs, after its distance has become smaller. The parent of place i is (i - 1) // 2.
     """
     words = exact.words
     heap = exact.heap
@@ -552,7 +553,8 @@ def _move_up(exact, slot):
 
 @njit(cache=True, nogil=True)
 def _take_nearest(exact, size):
-    """Return the nearest vertex of a heap of ``size`` vertices, and take it out: it is settled.
+    """Return the nearest vertex of the heap of ``exact``, an ``Exact``, which has ``size``
+    vertices, and take it out: it is settled.
 
     The children of place i of the heap are 2 i + 1 and 2 i + 2, and none is nearer than its parent.
     """
@@ -910,8 +912,8 @@ def _load_row(i, bounds, vertices, distance, scratch):
 @njit(cache=True, nogil=True)
 def _begin_search(i, task, counted, scratch):
     """Return the search number ``i`` of a task as ``Search``, with its distances in ``scratch``.
-    Its limit is the distance of the farthest target, or that of the task if all vertices are
-    targets.
+    Its limit is the distance of the farthest target, of ``counted.farthest``, or the limit of the
+    task if all vertices are targets.
     """
     reached = _load_row(i, task.bounds, task.vertices, task.distance, scratch)
     limit = _find_farthest_target(scratch.distance, counted.farthest, task.limit)

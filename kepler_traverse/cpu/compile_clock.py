@@ -99,11 +99,13 @@ def listen() -> None:
             self._on_end = on_end
 
         def on_start(self, _event: Any) -> None:
-            """Call the function for the beginning; Numba calls this."""
+            """Call the function for the beginning; Numba calls this, with an event, which is not
+            used: the clock needs only that something begins.
+            """
             self._on_start()
 
         def on_end(self, _event: Any) -> None:
-            """Call the function for the end; Numba calls this."""
+            """Call the function for the end; Numba calls this, with an event, which is not used."""
             self._on_end()
 
     # A thread that compiles holds Numba's lock, for which other threads wait: so the event of the

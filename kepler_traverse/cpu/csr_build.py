@@ -445,7 +445,8 @@ def _as_bits(weights):
 def count_isolated(offsets, targets, directed: bool) -> int:
     """Return the number of vertices without an edge, of either direction.
 
-    In an undirected graph each edge is stored at both ends, so that the offsets show it.
+    In an undirected graph each edge is stored at both ends, so that the offsets show it. In a
+    directed graph ``targets`` are read, too, for vertices that edges only lead to.
     """
     touched = (offsets[1:] != offsets[:-1]).view(np.uint8)  # per vertex, 1 if it has an edge
     if directed:

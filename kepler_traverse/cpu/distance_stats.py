@@ -256,7 +256,8 @@ def _find_last_level(distance, offsets):
 def _count_levels(distance, n_levels, counts):
     """Count the vertices of a row at each number of hops below ``n_levels``.
 
-    ``counts``, of shape (_COUNTERS, n_levels), has several counters per level.
+    ``distance`` is a row of hops, -1 where unreached. ``counts``, of shape (_COUNTERS, n_levels),
+    has several counters per level, which the caller adds up; it is 0 before.
     """
     for v in range(distance.size):
         if 0 <= distance[v] < n_levels:
@@ -299,8 +300,8 @@ def _summary_of_levels(counts, summary, values):
 
 @njit(cache=True, nogil=True)
 def count_edges(offsets, distance, unreached):
-    """Return the number of stored edges that leave the vertices that one row reaches, those whose
-    distance is not ``unreached``.
+    """Return the number of stored edges that leave the vertices that one row reaches: those whose
+    ``distance``, of shape (n_vertices,), is not ``unreached``. ``offsets`` are those of the CSR.
     """
     edges = 0
     for v in range(distance.size):
@@ -313,8 +314,9 @@ def count_edges(offsets, distance, unreached):
 def _count_hops(distance, shift, first, counts):
     """Count the vertices of a row in bins of 2^shift hops, from bin ``first`` on.
 
-    ``counts``, int64 of shape ((1 + n_bins) * _COUNTERS_OF_HOPS,), has the counters of each bin
-    side by side. The first of its bins counts the vertices that are not reached, at -1 hops.
+    ``distance`` has the hops of all vertices. ``counts``, int64 of shape ((1 + n_bins) *
+    _COUNTERS_OF_HOPS,), 0 before, has the counters of each bin side by side. The first of its bins
+    counts the vertices that are not reached, at -1 hops.
     """
     # Adjacent vertices have similar distances. Several counters per bin, used in turn, avoid
     # dependent additions. Indices are unsigned, so that Numba does not ask whether they are below 0

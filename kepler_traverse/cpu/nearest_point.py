@@ -215,7 +215,8 @@ def _bound_of_box(tree, node, places, i, on_sphere):
     a node.
 
     ``places`` is ``Locations.in_space``. The gap between a place and a box is 0 along an axis on
-    which the place is inside.
+    which the place is inside. The bound is a haversine if ``on_sphere``, else the square of a
+    distance on the plane.
     """
     bound = 0.0
     if on_sphere:

@@ -42,9 +42,11 @@ def sums(
     """Add up attributes of the vertices within each cutoff, per source.
 
     ``distance``, of shape (k, n_vertices), has a row per source: hops, -1 where unreached, or
-    weighted distances. The other arguments are the fields of ``Within``. Return the sums of
-    integers, an int64 array of shape (k, n_integers, n_cutoffs), and those of floats, a float64
-    array of shape (k, n_floats, n_cutoffs).
+    weighted distances. The other arguments are the fields of ``Within``: ``lowest`` and ``bounds``
+    are the smallest distance that counts and the largest within each cutoff, and ``decay`` and
+    ``parameters`` say how floats fall with the distance. Return the sums of integers, an int64
+    array of shape (k, n_integers, n_cutoffs), and those of floats, a float64 array of shape (k,
+    n_floats, n_cutoffs).
     """
     # Sums of floats are kept per block of ``PIECE`` vertices, and the blocks are added at the end,
     # in an order that does not depend on threads.

@@ -348,8 +348,8 @@ def _mark_dead_ends(source, own_distance, depth, last, walks):
 
 @njit(cache=True, nogil=True)
 def _next_of_level(x, own_distance, walks):
-    """Return the smallest in-neighbor of ``x`` over an edge of length zero in the next layer, or -1
-    if there is none. ``own_distance`` is the distance of ``x``.
+    """Return the smallest in-neighbor of ``x`` over an edge of length zero in the next layer, by
+    ``walks.level``, or -1 if there is none. ``own_distance`` is the distance of ``x``.
     """
     for e in range(walks.offsets[x], walks.offsets[x + 1]):
         u = np.int64(walks.sources[e])

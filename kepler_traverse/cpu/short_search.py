@@ -634,7 +634,8 @@ def _settle_targets(line, table, place, buckets_per_unit, bound):
 
     ``line`` is ``_Line``, ``table`` is ``_Table``, and ``place`` has the slot of each vertex.
     ``line.next_target`` moves on, and the limit of a lane, in slot 0, becomes nearer. Distances in
-    buckets before ``bound`` are settled. Return whether all targets of all sources are settled.
+    buckets before ``bound`` are settled; distance d is in bucket floor(d * ``buckets_per_unit``).
+    Return whether all targets of all sources are settled; True if no source has targets.
     """
     lines = table.lines
     unreached = line.limits.dtype.type(np.inf)
@@ -666,9 +667,10 @@ def _settle_goals(line, goals, table, n_seen, needs_left, buckets_per_unit, boun
     """End the search of each source for which as many goals as each group needs are settled. Its
     limit becomes the distance of the farthest settled goal.
 
-    ``n_seen`` goals were reached, whose slots are in ``table.seen``. Distances in buckets before
-    ``bound`` are settled. ``needs_left`` is scratch memory for what the groups still need. Return
-    whether all sources have ended.
+    ``line`` is ``_Line``; 1 in its ``next_target`` marks a source that has ended. ``n_seen`` goals
+    were reached, whose slots are in ``table.seen``. Distances in buckets before ``bound`` are
+    settled; distance d is in bucket floor(d * ``buckets_per_unit``). ``needs_left``, of the shape
+    of ``goals.needs``, is scratch with any values before. Return whether all sources have ended.
     """
     lines = table.lines
     unreached = line.limits.dtype.type(np.inf)
@@ -1116,7 +1118,9 @@ def has_overflow(offsets, targets, weights, vertices, first, last, distance):
 
 @njit(cache=True, nogil=True)
 def _sort(row):
-    """Sort vertex numbers in place, by the method that is faster for so many."""
+    """Sort vertex numbers, ``row``, in place, by the method that is faster for so many: few by
+    insertion, many by digits.
+    """
     if row.size <= _MAX_INSERTION:
         _sort_by_insertion(row)
     else:
@@ -1225,9 +1229,10 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
     """Return the sum of the values ``begin`` to ``end - 1``, which are those of one block: in each
     step the values in its upper half are added to those in its lower half.
 
-    The arguments are those of ``_fold``. Places count modulo the size of what is left of the block.
-    A value without a partner is added to 0.0, which matters for -0.0 alone: one such step at the
-    end does for all.
+    ``places`` and ``values`` are those of ``_fold``, and overwritten from ``begin`` to ``end - 1``;
+    the scratch arrays, of shape (``PIECE``,), hold anything before and after. Places count modulo
+    the size of what is left of the block. A value without a partner is added to 0.0, which matters
+    for -0.0 alone: one such step at the end does for all.
     """
     half = PIECE // 2
     while end - begin > 2:
@@ -1541,7 +1546,9 @@ def _point_to_nearer(edges, vertices, begin, row, place, predecessor):
     distance, if there is one; return how many were set.
 
     ``row`` has the distance at each place of the row, and -1 at place 0; place 1 is at ``begin +
-    1`` in ``vertices`` and ``predecessor``. ``place`` has the place of each vertex of the graph.
+    1`` in ``vertices`` and ``predecessor``. ``place`` has the place of each vertex of the graph, 0
+    for vertices that are not in the row. ``edges`` are ``Edges``, with weights of shape (0,) for
+    hops.
     """
     offsets = edges.offsets
     targets = edges.targets

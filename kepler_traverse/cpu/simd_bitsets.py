@@ -101,7 +101,9 @@ class _Rows:
 
 @intrinsic
 def or_row(typing_context, into, i, rows, u, lanes):
-    """Add the bits of row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] |= rows[u]``."""
+    """Add the bits of row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] |= rows[u]``. Of
+    ``lanes``, a tuple, only the length is used: the 64-bit words of a row.
+    """
 
     def generate(context, builder, signature, args):
         """Write the instructions: load both rows, and store their union.
@@ -118,7 +120,9 @@ def or_row(typing_context, into, i, rows, u, lanes):
 
 @intrinsic
 def copy_row(typing_context, into, i, rows, u, lanes):
-    """Copy row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] = rows[u]``."""
+    """Copy row ``u`` of ``rows`` to row ``i`` of ``into``: ``into[i] = rows[u]``. Of ``lanes``, a
+    tuple, only the length is used: the 64-bit words of a row.
+    """
 
     def generate(context, builder, signature, args):
         """Write the instructions: load a row, and store it.
@@ -152,6 +156,7 @@ def take_new(typing_context, found, seen, v, lanes):
     whether there are any.
 
     A bit stands for a source: these are the sources that reach the vertex ``v`` for the first time.
+    Of ``lanes``, a tuple, only the length is used: the 64-bit words of a row.
     """
 
     def generate(context, builder, signature, args):
@@ -177,7 +182,8 @@ def count_row(typing_context, digits, rows, v, lanes):
     """Add each bit of ``rows[v]`` to a counter of its own, of ``DIGITS`` binary digits.
 
     ``digits``, a uint64 array of ``DIGITS`` rows, holds the counters: row d has digit d of each, at
-    the place of its bit, and digit 0 is the lowest. The caller clears them before they overflow.
+    the place of its bit, and digit 0 is the lowest. The caller clears them before they overflow. Of
+    ``lanes``, a tuple, only the length is used: the 64-bit words of a row.
     """
 
     def generate(context, builder, signature, args):

@@ -150,7 +150,7 @@ def lower_line_with_sums(typing_context, lines, v, is_set, edges, unreached, dou
 def compare_line(typing_context, lines, v, u, weight, doublings):
     """Compare line ``v`` with line ``u`` plus ``weight``. Return a uint64: of a line of n numbers,
     the lowest n bits say which numbers of ``v`` are equal to the sum, and the next n bits which are
-    larger.
+    larger. n is 2 to the length of the tuple ``doublings``.
     """
 
     def generate(context, builder, signature, args):
@@ -170,7 +170,9 @@ def compare_line(typing_context, lines, v, u, weight, doublings):
 
 @intrinsic
 def clear_line(typing_context, lines, v, value, doublings):
-    """Write one value to all numbers of a line: ``lines[v, :] = value``."""
+    """Write one value to all numbers of a line: ``lines[v, :] = value``. The length of the tuple
+    ``doublings`` is the binary logarithm of the numbers per line.
+    """
 
     def generate(context, builder, signature, args):
         """Write the instructions: store a vector of one value."""
@@ -183,7 +185,9 @@ def clear_line(typing_context, lines, v, value, doublings):
 
 @intrinsic
 def prefetch_line(typing_context, lines, v, doublings):
-    """Begin to load line ``v`` into the cache."""
+    """Begin to load line ``v`` of ``lines`` into the cache. The length of the tuple ``doublings``
+    is the binary logarithm of the numbers per line.
+    """
 
     def generate(context, builder, signature, args):
         """Write the instruction that prefetches the line."""

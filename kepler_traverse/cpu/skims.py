@@ -65,7 +65,9 @@ def new_sum_tree(n: int, columns: EdgeColumns) -> SumTree:
 
 @njit(cache=True, nogil=True)
 def _begin_at_source(source, stamp, tree):
-    """Make the sums of a source known, which are 0, in the search of the given stamp."""
+    """Make the sums of a source known in ``tree``, a ``SumTree``: they are 0. ``stamp`` is the
+    number of the search.
+    """
     tree.stamp[source] = stamp
     tree.hops[source] = 0
     tree.integers[source] = 0

@@ -121,7 +121,7 @@ class Searches:
 
     def _seconds_per_source(self, size: int) -> float:
         """Return the estimated seconds per source of the best strategy for a group of ``size``
-        sources.
+        sources, searched forward.
         """
         # ``ranked`` has the strategies with their estimated seconds for the group, fastest first.
         return self._plan(self.graph, False, size).ranked(size)[0].seconds / size

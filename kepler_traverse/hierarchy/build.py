@@ -150,8 +150,9 @@ def _refuse_dense_rest(contraction: Contraction, n_vertices: int, first_pairs: i
     """Raise HierarchyError if contracting the vertices that are left is likely to take longer than
     searches without a hierarchy. It is called before each round.
 
-    ``n_vertices`` is that of the whole graph, and ``first_pairs`` its number of pairs of edges that
-    meet at a vertex, as ``Contraction.pairs_of_rest`` returned it before the first round.
+    ``contraction`` has contracted some vertices, or none. ``n_vertices`` is that of the whole
+    graph, and ``first_pairs`` its number of pairs of edges that meet at a vertex, as
+    ``Contraction.pairs_of_rest`` returned it before the first round.
     """
     n_left = contraction.remaining.size
     pairs = contraction.pairs_of_rest()

@@ -349,7 +349,8 @@ def _sort_rows(by_path, stacks, paths):
     """Sort ``by_path``, which has the numbers of the entries downward, within each row: the entry
     whose path comes first is first.
 
-    Rows are short, so it sorts by insertion. ``stacks`` is scratch of ``is_before``.
+    Rows are short, so it sorts by insertion. ``stacks`` is scratch of ``is_before``, int64 of shape
+    (2, entries), and holds anything before. ``paths`` is ``Canonical``.
     """
     offsets = paths.down.offsets
     for v in range(offsets.size - 1):

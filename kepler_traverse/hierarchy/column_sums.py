@@ -354,8 +354,9 @@ def _sweep_line(sources, paths, added, swept, arrays, unreached, doublings):
     """Write the distances from several positions to ``arrays.lines``, and the sums of a column
     along the canonical paths to ``arrays.sums``.
 
-    ``sources`` are at most as many positions as there are lanes. ``added`` is an ``AddedUp``,
-    ``unreached`` the number that stands for no path, and ``doublings`` what ``simd_sums`` takes.
+    ``sources`` are at most as many positions as there are lanes. ``paths`` is ``Canonical``,
+    ``added`` an ``AddedUp`` and ``swept`` a ``Swept``. ``unreached`` is the number that stands for
+    no path, and the length of the tuple ``doublings`` the binary logarithm of the lanes.
     """
     lines = arrays.lines
     sums = arrays.sums

@@ -561,7 +561,9 @@ def _is_before(u, v, priority):
 
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _is_first(v, priority, lists):
-    """Return whether a vertex is contracted before all neighbors in its list of ``lists``."""
+    """Return whether vertex ``v`` is contracted before all neighbors in its list of ``lists``, by
+    ``priority`` (n,) as in ``_is_before``; True without neighbors.
+    """
     begin = lists.begin
     size = lists.size
     head = lists.head
@@ -595,8 +597,8 @@ def _mark_first(next_item, n_items, items, priority, ahead, back, marks):
 
 @njit(cache=True, nogil=True)
 def _list_neighbors(vertices, lists, inherited, round_number, touched, n_touched):
-    """Append the neighbors of the vertices of a round, ``vertices``, to the first ``n_touched``
-    elements of ``touched``, each once per round. Return the new number of elements.
+    """Append the neighbors of the vertices of a round, ``vertices``, by ``lists``, to the first
+    ``n_touched`` elements of ``touched``, each once per round. Return the new number of elements.
 
     It also updates ``inherited`` (an ``Inherited``): a neighbor is at least one level above the
     vertex, and has one contracted neighbor more. ``round_number`` is stored in ``inherited.seen``,

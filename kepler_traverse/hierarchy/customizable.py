@@ -304,7 +304,7 @@ def _set_links(costs, topology, arcs):
     """Set the weight of each side (an arc in one direction) to the cost of its cheapest link, the
     first of equally cheap ones, and note this link. A side without a link is ``UNREACHED``.
 
-    ``costs`` (n_links,) int64 are those of the links.
+    ``costs`` (n_links,) int64 are those of the links. ``arcs``, written, are ``Arcs``.
     """
     weights = arcs.weights
     first = arcs.first

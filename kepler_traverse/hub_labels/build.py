@@ -291,7 +291,8 @@ def _copy_hubs(e, above, hubs, at, dense):
 @njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def _add_hubs(e, above, hubs, end, dense):
     """Add the hubs of the neighbor at the end of edge ``e`` to the candidates before: new ones to
-    ``hubs`` from ``end`` on, and smaller sums to ``dense``. Return where the hubs end then.
+    ``hubs`` from ``end`` on, and smaller sums to ``dense``. Return where the hubs end afterwards.
+    ``above`` is ``Above``.
     """
     labels = above.labels
     neighbor = above.edges.heads[e]

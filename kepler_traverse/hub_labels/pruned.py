@@ -247,8 +247,8 @@ def _search_from_all(ranks: Ranks) -> list[LabelLists]:
 
 
 def _flatten(lists: Growing) -> LabelLists:
-    """Return growing labels as compressed sparse rows. Hubs ascend, since searches begin at ranks
-    in ascending order.
+    """Return growing labels, ``lists``, as compressed sparse rows. Hubs ascend within a label,
+    since searches begin at ranks in ascending order.
     """
     offsets = make_offsets(lists.sizes)
     hubs = np.empty(offsets[-1], np.int32)
@@ -415,7 +415,7 @@ def search_from_some(first, end, sides, outward, inward, scratch):
 
     ``sides`` are three values: the edges from each rank, those to each rank, and whether the graph
     is directed, so that it is searched in both directions. ``outward`` and ``inward`` are
-    ``Growing``, one object of an undirected graph.
+    ``Growing``, one object of an undirected graph. ``scratch`` is ``SearchScratch``.
     """
     ahead, back, is_directed = sides
     n = scratch.tentative.size

@@ -442,8 +442,9 @@ def add_up(demand, paths, class_flow, rest):
 
     ``demand`` is ``Demand``, and ``paths`` are ``Paths``, of which flows are changed: that of one
     path per pair is corrected before, so that the flows of the pair add up to its volume. ``rest``,
-    of the same shape, is scratch, with any values before: it collects what each addition rounds
-    away, which is added at the end, so that the sums are right to two units in the last place.
+    of the shape of ``class_flow``, is scratch, with any values before: it collects what each
+    addition rounds away, which is added at the end, so that the sums are right to two units in the
+    last place.
     """
     class_flow[:] = 0.0
     rest[:] = 0.0

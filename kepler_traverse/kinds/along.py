@@ -117,7 +117,8 @@ class AlongPaths(Digested):
 
     def over_hierarchy(self, graph: Graph, algorithm: str, n_sources: int) -> ColumnSums | None:
         """Return an object that adds the columns up over the hierarchy of a graph, or None if paths
-        from ``n_sources`` sources are walked back instead.
+        from ``n_sources`` sources are walked back instead. ``algorithm``, "bfs" or "sssp", says
+        whether the hierarchy must be of hops or of weights.
 
         A hierarchy adds in another order than that of the path. So paths are walked back where a
         sum could depend on the order: if a column has no unit, if distances may be rounded, or if a
@@ -174,7 +175,8 @@ class EdgesAlong(NamedTuple):
 
     def in_units(self, along: AlongPaths, name: str) -> np.ndarray:
         """Return the column ``name`` as int64 multiples of its unit, by the positions of the edges
-        in the reverse of the graph.
+        in the reverse of the graph. ``along`` has the columns with their units, of which none is
+        None.
         """
         field, place = self.find_place(along.values, name)
         column = getattr(self.columns, field)[:, place]
@@ -184,7 +186,8 @@ class EdgesAlong(NamedTuple):
 
     def largest_sum(self, along: AlongPaths) -> float:
         """Return a bound of the absolute value of any sum, in units of its column, along a path
-        without a circle.
+        without a circle: the largest value times the number of vertices. ``along`` has the columns,
+        at least one, with their units.
         """
         heaviest = [
             float(np.abs(value).max(initial=0)) / (along.units[name] or 1)
@@ -197,7 +200,10 @@ def check_options(
     options: AlongOptions, kind: Any, graph: Graph, algorithm: str, _numbers: Any
 ) -> AlongOptions:
     """Return the options with the columns to sum as ``AlongPaths``, or as they are without such
-    columns.
+    columns, and where the job has made ``AlongPaths`` of them.
+
+    ``kind`` is the result kind, and ``algorithm`` is "bfs" or "sssp". Numbers of sources and
+    targets, the last argument, are not needed.
 
     Raises InputError: the graph has negative weights, and the kind finds its paths by distances
     alone; the graph does not know its rows; ``along`` is no table of numbers; a column is called as
@@ -337,8 +343,8 @@ def sums_of_group(asked: Asked[Any], group: Traversals, lists: TargetLists) -> d
     values of records.
 
     Each array has the order and the length of ``lists.vertices``, and 0 where there is no path.
-    Without columns to sum the result is empty. Paths are walked back, or the sums come from a
-    hierarchy, as the query says.
+    Without columns to sum the result is empty. ``asked.options`` has the columns. Paths are walked
+    back if ``asked.query.walks`` is True, else the sums come from a hierarchy.
     """
     along = asked.options.along
     if along is None:
@@ -352,7 +358,8 @@ def _sums_over_hierarchy(
     asked: Asked[Any], group: Traversals, lists: TargetLists, along: AlongPaths
 ) -> dict[str, np.ndarray]:
     """Return the sums of the columns ``along`` at the targets of each source, by the names of the
-    values of records, from sweeps over a hierarchy. They are in the order of ``lists``.
+    values of records, from sweeps over a hierarchy. They are in the order of ``lists``, and 0 where
+    there is no path within the limit of the source. ``asked.query`` has the sweeps and the limits.
 
     Raises CertificateError: where the group has all distances, one differs from that of the
     hierarchy, or the sums of the first source are not those of its paths.
@@ -363,7 +370,8 @@ def _sums_over_hierarchy(
         return along.in_units(_select_sums_of_lists(asked, group, lists))
 
     # A hierarchy adds up weights as integers, in units of ``hierarchy.unit``. Distances beyond the
-    # limit of their source count as those without a path. ``rows`` has the number of the source of
+    # limit of their source count as those without a path. ``totals`` are the sums of the columns in
+    # their units, of shape (n_targets, n_columns). ``rows`` has the number of the source of
     # each target, and ``bounds`` the limits in units: one for all sources, or one each.
     rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
     hierarchy = query.sums.hierarchy
@@ -382,7 +390,8 @@ def _sums_over_hierarchy(
 
 def _select_sums_of_lists(asked: Asked[Any], group: Traversals, lists: TargetLists) -> np.ndarray:
     """Return the sums that the search of a group has added up, at the targets of each source: int64
-    in units, of shape (n_targets, n_columns), in the order of ``lists``.
+    in units, of shape (n_targets, n_columns), in the order of ``lists``. ``asked.query`` has the
+    limits of the sources and the shared targets.
 
     The group has them at the shared targets of all sources, of shape (k, n_shared, n_columns).
     These targets ascend, and each list holds some of them in any order.
@@ -415,9 +424,9 @@ def _check_sums(
     """Check sums that a hierarchy has added up; raise CertificateError if one is wrong.
 
     The paths that were added up must be as long as the distances of the group, at all targets. The
-    sums of the first source must be those of its paths, walked back. ``lengths`` are the lengths of
-    the paths that were added up, -1 where there is none, and ``sums`` the sums by name, both in the
-    order of ``lists``.
+    sums of the first source must be those of its paths, walked back. ``asked`` has the graph, the
+    limit and the columns. ``lengths`` are the lengths of the paths that were added up, -1 where
+    there is none, and ``sums`` the sums by name, both in the order of ``lists``.
     """
     distance, missing = (to_host(each) for each in asked.returned(lists.take(group.distance)))
     wrong = [np.flatnonzero(np.where(missing, -1, distance) != lengths)]
@@ -443,7 +452,8 @@ def sums_at_targets(
 ) -> dict[str, np.ndarray]:
     """Return the sums of columns along the canonical paths to the targets of each source, by name,
     of shape (n_targets,) in the order of ``lists``. They are 0 where there is no path within
-    ``limit``.
+    ``limit``, None for no limit. ``group`` has the distances from the sources, rows of all vertices
+    or ``SparseDistances``.
 
     Paths are walked back in host memory, also if the graph is on a GPU. The sums of the first
     source are checked.
@@ -538,7 +548,9 @@ class _Sums(NamedTuple):
 
     @classmethod
     def empty(cls, size: int, columns: EdgeColumns) -> _Sums:
-        """Return sums of 0 at ``size`` targets."""
+        """Return sums of 0 at ``size`` targets; ``columns`` says how many columns there are of
+        integers and of floats.
+        """
         return cls(
             np.zeros((size, columns.integers.shape[1]), np.int64),
             np.zeros((size, columns.floats.shape[1])),
@@ -561,10 +573,13 @@ class _Sums(NamedTuple):
     def name_columns(self, along: AlongPaths, edges: EdgesAlong) -> dict[str, np.ndarray]:
         """Return the sums as values of records, by ``ALONG`` and the name of the column.
 
+        ``along`` has the names in the user's order, and ``edges`` says where each column is in
+        these sums.
+
         Raises PrecisionError: a sum may exceed its type.
         """
-        # A sum of integers is at most the largest value times the edges of the longest path. One of
-        # floats has become infinite if it exceeds its type.
+        # A sum of integers is at most the largest value times the edges of the longest path. A sum
+        # of floats that exceeds its type has become infinite, or NaN.
         most_edges = int(self.hops.max(initial=0))
         named = {}
         for name in along.values:
@@ -587,8 +602,10 @@ def columns_of_sums(
 ) -> dict[str, Column]:
     """Return the columns of the sums by the names that the user gave the columns.
 
-    ``values`` has the sums by ``ALONG`` and the name. ``missing``, bool with one entry per record,
-    is True where there is no path and the sum is null; None if there is a path to each record.
+    ``options.values`` has the columns of the edge list, whose types the sums get; it is empty if
+    none is added up. ``values`` has the sums by ``ALONG`` and the name. ``missing``, bool with one
+    entry per record, is True where there is no path and the sum is null; None if there is a path to
+    each record.
     """
     return {
         name: Column(values[ALONG + name].astype(column.dtype, copy=False), missing)

@@ -63,7 +63,9 @@ class Sample(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the result says of an estimate: the number of sources, and a bound of its error."""
+        """What the result says of an estimate: the number of sources, and ``epsilon``, the bound of
+        its error, which fails with a probability of at most ``delta``.
+        """
         return {
             "estimate": {
                 "sources": self.sources.size,
@@ -84,7 +86,8 @@ class CheckedBetweenness(CheckedOptions):
     sample: Sample | None  # None for all vertices, or for the sources that are given
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
-        """Return the bytes that the loads of a group need on a GPU while they are computed.
+        """Return the bytes that the loads of a group of ``n_sources`` sources need on a GPU while
+        they are computed, in a graph of ``n_vertices`` vertices.
 
         They are estimated for hops of one byte. The size of a vertex number, 8 here, does not
         matter for these. The number of edges is not known here, and 0 stands for it.
@@ -120,6 +123,7 @@ def check_options(
 ) -> CheckedBetweenness:
     """Return the checked options of betweenness.
 
+    ``kind`` says what carries betweenness by default, ``algorithm`` is "bfs" or "sssp", and
     ``numbers`` may have ``sources``, int64 vertex numbers.
 
     Raises InputError: an option has a wrong value, or does not go with another; an edge has a
@@ -183,7 +187,7 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
 
 def _require_share(name: str, value: Any) -> float:
     """Return an option as a float; raise InputError unless it is a number between 0 and 1, both
-    excluded. ``name`` is what the error calls it.
+    excluded. ``value`` is what the user gives, and ``name`` is what the error calls it.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1:
         raise InputError(
@@ -250,6 +254,8 @@ def find_scales(
 
     ``options`` has ``of``, ``endpoints`` and ``normalized``. ``sample`` has the sources that were
     searched from, None for all. ``cells``, int64, are numbers of vertices or of edges.
+    ``n_vertices`` and ``directed`` are of the graph. With fewer than two vertices that can be ends
+    of a pair, the factor is 1.
     """
     counts_ends = options.endpoints or options.of == "edges"
     # How many vertices a pair may have as ends: all, or without the vertex that the path leads
@@ -284,7 +290,9 @@ def scaled(
     the result, by name: the bound of an estimate.
 
     ``cells``, int64, are some of the ``n_cells`` vertices or edges that carry betweenness. The job
-    calls this function as ``ResultKind.scaled``.
+    calls this function as ``ResultKind.scaled``. ``options`` say whether results are normalized and
+    whether sources are sampled; ``n_vertices`` and ``directed`` are of the graph. Without a sample
+    nothing else is said, and the dict is empty.
     """
     sample = select_sample(options, n_vertices, n_cells)
     scales = find_scales(options, sample, n_vertices, directed, cells)
@@ -306,7 +314,10 @@ class HostRows(NamedTuple):
 
     @classmethod
     def of(cls, distance: Any) -> HostRows:
-        """Return the distances of a group, an array or ``SparseDistances``, as host rows."""
+        """Return the distances of a group as host rows.
+
+        ``distance`` is a NumPy array of shape (k, n_vertices), or ``SparseDistances``.
+        """
         if is_rows(distance):
             return cls(None, None, distance)
         return cls(distance.offsets, distance.vertices, distance.distance)
@@ -330,8 +341,10 @@ class Betweenness(Loads):
     """
 
     def __init__(self, asked: Asked[CheckedBetweenness], is_even: bool = False) -> None:
-        """``is_even``: each predecessor of a vertex carries the same share of it, and not a share
-        by its number of paths. That is NetworkX's ``load_centrality``, by hops alone.
+        """``asked`` has the graph, the checked options and the targets, None for all vertices.
+
+        ``is_even``: each predecessor of a vertex carries the same share of it, and not a share by
+        its number of paths. That is NetworkX's ``load_centrality``, by hops alone.
         """
         question = asked.options
         super().__init__(asked, question.of, cpu.EXPONENT)  # sums are in units of 2**EXPONENT
@@ -433,7 +446,7 @@ class Betweenness(Loads):
 
         def add_one(item: int, thread: int) -> None:
             """Add the loads of one source that the kernel has left, as its status says. ``item`` is
-            its position in ``unfinished``.
+            its position in ``unfinished``, and ``thread`` the number of the calling thread.
             """
             i = unfinished[item]
             source = int(sources[i])
@@ -516,8 +529,10 @@ class Betweenness(Loads):
         exponents.
 
         ``row`` are its distances, of shape (n_vertices,), and ``kind`` is the type in which they
-        are compared. ``of`` says whether loads are those of edges, and whether ends of paths count.
-        ``memory`` is the scratch and the exponents to write to; by default new ones are made.
+        are compared. The loads are added to ``sums``. ``of`` says whether loads are those of edges,
+        and whether ends of paths count. ``memory`` is a pair: a ``cpu.Scratch``, and exponents,
+        int64 of shape (n_vertices,), 0 before. Afterwards both hold the counts of paths of this
+        source. By default a new pair is made.
 
         Raises PrecisionError: the load is that of ``is_even``, or rounding made distances that no
         path explains.
@@ -574,7 +589,7 @@ class Betweenness(Loads):
 
     def _select_counted(self, of: tuple[bool, bool], is_even: bool = False) -> cpu.Counted:
         """Return what is counted of the paths. ``of`` says whether loads are those of edges, and
-        whether ends of paths count.
+        whether ends of paths count. ``is_even``: the predecessors of a vertex share alike.
         """
         return cpu.Counted(self._is_target, self._targets, *of, is_even)
 
@@ -641,7 +656,9 @@ class Betweenness(Loads):
         rows = to_host(distance[xp.asarray(absorbed)])
 
         def add_one(i: int, thread: int) -> None:
-            """Add the loads of one source from which rounding may absorb a weight."""
+            """Add the loads of the source at position ``i`` of ``absorbed``, from which rounding
+            may absorb a weight, to the sums of the thread of number ``thread``.
+            """
             self._add_exactly(
                 int(group.sources[absorbed[i]]), rows[i], kind, self.of_thread(thread), of, thread
             )
@@ -671,6 +688,9 @@ class Betweenness(Loads):
     def certify(self, group: Traversals, i: int = 0) -> None:
         """Check the numbers of shortest paths and the loads of source i of a group by the rules of
         ``kinds.path_counts``.
+
+        What the sources of this object have added stays as it is: everything is counted again, in
+        memory of its own.
 
         Raises CertificateError: they are wrong.
         """
@@ -716,7 +736,8 @@ class Betweenness(Loads):
 
     def columns(self) -> dict[str, Column]:
         """Return the columns of the result by name: a row per vertex or per edge, also where it
-        carries nothing. An undirected edge has one row.
+        carries nothing. An undirected edge has one row. Sums are multiplied by the factors of
+        ``find_scales``.
         """
         sums = self.sums
         cells = np.arange(self.n_cells)

@@ -39,6 +39,9 @@ def check_options(
 ) -> UnreachedOptions:
     """Return the options as they are; raise InputError if the graph does not allow that unreached
     vertices are shown in the way that they ask for.
+
+    The kind, the algorithm and the numbers of sources and targets make no difference, and are
+    ignored.
     """
     check_unreached(options.unreached, graph)
     return options
@@ -49,7 +52,8 @@ def columns_of_source(
 ) -> dict[str, Column]:
     """Return the columns of one source by name, besides ``source``: a row per vertex that is shown.
 
-    ``selection`` says which vertices these are, if that is known already.
+    ``asked`` is what is asked of the kind, and ``traversal`` has the distances from the source.
+    ``selection`` says which vertices are shown; None: it is found from the distances here.
     """
     names = asked.kind.columns
     # a band is the smallest cutoff that holds the distance
@@ -218,8 +222,8 @@ def _make_rows(
 ) -> _Rows:
     """Return the rows of source i of a group.
 
-    ``last`` is the selection of another source. If both reach the same vertices, they share the
-    list of these.
+    ``last`` is the selection of the source before it, None for the first source of a thread. If
+    both sources reach the same vertices, they share the list of these.
     """
     # A plan that has changed its strategy may return distances in another form.
     if not is_rows(group.distance):
@@ -262,7 +266,9 @@ def _columns_of_rows(graph: Graph, rows: Sequence[_Rows]) -> dict[str, Column]:
         columns["predecessor"] = np.empty(total, ids.dtype)
 
     def write(begin: int, end: int) -> None:
-        """Write the rows of the sources ``begin`` to ``end - 1`` to their places in the columns."""
+        """Write the rows of the sources ``begin`` to ``end - 1`` to their places in the columns.
+        ``last`` is where the rows of a source end.
+        """
         for row, last in zip(rows[begin:end], ends[begin:end].tolist(), strict=True):
             place = slice(last - row.selection.size, last)
             columns["source"][place] = ids[row.source]

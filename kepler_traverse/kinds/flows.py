@@ -92,13 +92,14 @@ def check_options(
 ) -> CheckedFlows:
     """Return the checked options of flows.
 
+    ``kind`` says what carries the flows by default, and ``algorithm`` is "bfs" or "sssp".
     ``numbers`` has what is known of the ends: ``sources`` and ``targets``, int64 vertex numbers,
     and ``pairs``, a ``PairTable``.
 
-    Raises InputError (an option has a wrong value, or is for the other of pairs and of sources and
-    targets; a weight or a volume is below 0 or not finite; the graph has negative weights; a source
-    is given twice; ``through`` names what is no edge) or PrecisionError (the volumes are too large
-    to be added up).
+    Raises InputError (an option has a wrong value, or is for pairs where there are sources and
+    targets, or the reverse; a weight or a volume is below 0 or not finite; the graph has negative
+    weights; a source is given twice; ``through`` names what is no edge) or PrecisionError (the
+    volumes are too large to be added up).
     """
     given = kind.cells if options.of is None else options.of
     of = arguments.choice("of", given, CELLS)
@@ -160,9 +161,10 @@ def check_through(graph: Graph, given: Any) -> Through:
 
 def rows_of_through(given: Any, graph: Graph | None = None) -> np.ndarray | None:
     """Return the rows of the edge list that ``given`` holds, an array in host memory; None if it
-    has the ends of edges.
+    has the ends of edges, as a table, two columns or rows of two ids.
 
-    ``graph`` is the graph that was built from the edge list, if it is there.
+    ``graph`` is the graph that was built from the edge list. It only makes an error clearer, and
+    may be None.
 
     Raises InputError: ``given`` is neither.
     """
@@ -275,7 +277,8 @@ def _find_through(
 
 
 def check_amounts(name: str, given: Any) -> np.ndarray:
-    """Return numbers of 0 or more as an int64 or float64 array. ``name`` is what errors call them.
+    """Return numbers of 0 or more, which a user has ``given``, as an int64 or float64 array.
+    ``name`` is what errors call them.
 
     Raises InputError: one is below 0, not finite or beyond int64.
     """
@@ -291,6 +294,9 @@ def _find_amounts_and_unit(
     question: CheckedFlows, graph: Graph, pairs: PairTable | None, targets: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Return what each pair or target takes, and the exponent of the unit of the sums.
+
+    ``question`` has the volumes of pairs, or the weights of sources and targets; where it has none,
+    each is 1. ``pairs`` is None without a table of pairs, and ``targets`` is None for all vertices.
 
     The amounts are int64 or float64: the volumes, of shape (n_pairs,) in the order of the rows, or
     the weights of the targets, of shape (n_targets,). Sums are integers in units of 2**exponent.
@@ -383,9 +389,9 @@ class Flows(Loads):
     def __init__(
         self, asked: Asked[CheckedFlows], of: str | None = None, is_whole: bool = False
     ) -> None:
-        """``of`` says what carries the loads, one of ``CELLS``; by default it is that of the
-        options. With ``is_whole`` all paths count, also if the options name edges that they must
-        use.
+        """``asked`` has the graph, the checked options, and the pairs or the targets. ``of`` says
+        what carries the loads, one of ``CELLS``; by default it is that of the options. With
+        ``is_whole`` all paths count, also if the options name edges that they must use.
         """
         question = asked.options
         self._amounts, exponent = _find_amounts_and_unit(
@@ -474,9 +480,10 @@ class Flows(Loads):
         """Return the cells that carry something for a group of one source, ascending, and what each
         carries.
 
-        ``of`` is one of ``CELLS``. With ``is_whole``, all paths count. ``rows`` are the rows of the
-        pairs of the source, if pairs carry the loads: then only the sums of these are read, since
-        the table may have many others.
+        ``single`` is that group, with the distances from its source. ``of`` is one of ``CELLS``.
+        With ``is_whole``, all paths count. ``rows`` are the rows of the pairs of the source, if
+        pairs carry the loads: then only the sums of these are read, since the table may have many
+        others.
         """
         key = of, is_whole
         if key not in self._flows_of_source:
@@ -606,7 +613,7 @@ class Flows(Loads):
 
     def _volumes_on_gpu(self, prepared: _Prepared) -> gpu.Volumes:
         """Return what the targets of the sources of a group take, in the form that the kernel
-        reads.
+        reads. ``prepared`` is what ``_prepare_group`` returns for the group.
         """
         # All sources have the same targets, or each source has those of its pairs.
         question = self._question
@@ -646,6 +653,8 @@ class Flows(Loads):
     def make_scratch(self, _key: Any) -> tuple[Tree, tuple[np.ndarray, ...]]:
         """Return new scratch of one thread: the ``Tree`` that ``carry`` uses, and the arrays
         ``level``, ``queue`` and ``path`` of ``Walks``.
+
+        The key is ignored: the scratch depends on the number of vertices alone.
         """
         n = self.graph.n_vertices
         return new_tree(n), new_walk_scratch(n)

@@ -84,8 +84,9 @@ def check_options(
     """Return the options with a checked ``k``, with groups as ``SourceGroups``, and with columns to
     sum as ``AlongPaths``.
 
-    ``numbers`` has the vertex numbers of ``sources`` and ``targets``, as far as they are known. It
-    is empty where the job has already read the groups as ``SourceGroups``.
+    ``kind`` and ``algorithm`` are those of ``along.check_options``. ``numbers`` has the vertex
+    numbers of ``sources`` and ``targets``, as far as they are known. It is empty where the job has
+    already read the groups as ``SourceGroups``.
 
     Raises InputError: ``k`` is less than 1; groups are not one label per vertex, are not all
     integers or all strings, or have no order; and as ``along.check_options``.
@@ -105,7 +106,8 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
     """Return the field ``nearest`` of a ``Query``: how many targets of each group are wanted, and
     the groups. Without groups, all targets are one group.
 
-    ``targets`` are vertex numbers. Raises InputError: there is no target.
+    ``options`` are checked, with groups as ``SourceGroups`` or None. ``targets`` are vertex
+    numbers. Raises InputError: there is no target.
     """
     if not targets.size:
         raise InputError("result='nearest_targets' needs at least one target")
@@ -144,7 +146,8 @@ def rows_of_labels(
     """Return ``vertex, rank, source, distance``, four arrays with one entry per label, by ascending
     vertex and rank.
 
-    Vertices and sources are vertex numbers, and ranks begin with 1. ``numbers`` are the vertex
+    Vertices and sources are vertex numbers, and ranks begin with 1. Distances are int32 if
+    ``algorithm`` counts hops, else in the type that the graph returns. ``numbers`` are the vertex
     numbers of the sources, ascending. ``distance`` and ``owner``, of shape (n_vertices, k), are
     results of ``merge_groups``: ``owner`` has positions in ``numbers``, and -1 where there is no
     label.
@@ -169,8 +172,8 @@ def rows_of_labels(
 
 
 def columns_of_rows(graph: Graph, rows: tuple[Array, Array, Array, Array]) -> dict[str, Column]:
-    """Return the four arrays of ``rows_of_labels`` as columns by name, with ids in place of vertex
-    numbers.
+    """Return ``rows``, the four arrays of ``rows_of_labels``, as columns by name, with ids in place
+    of vertex numbers.
     """
     vertex, rank, source, distance = rows
     return {
@@ -187,7 +190,9 @@ def search_labels(
     """Return the k nearest sources of each vertex by one search from all sources, in the form of
     ``merge_groups``. ``takes_one_search`` must be True.
 
-    ``numbers`` are the vertex numbers of the sources, ascending.
+    ``algorithm`` is "bfs" or "sssp". ``numbers`` are the vertex numbers of the sources, ascending.
+    Sources beyond ``limit`` do not count; None stands for no limit. The arrays are on the device of
+    the graph.
     """
     largest = _largest_within(limit)
     if get_device(graph.offsets) == "cuda":
@@ -206,8 +211,8 @@ def _largest_within(limit: float | None) -> int:
 
 
 def _integer_edges(graph: Graph, algorithm: str) -> Edges:
-    """Return the edges of a graph in host memory, with int64 weights; for hops the weights have the
-    shape (0,), and each edge counts 1.
+    """Return the edges of a graph in host memory, with int64 weights. If ``algorithm`` counts hops,
+    the weights have the shape (0,), and each edge counts 1.
     """
     weights = np.zeros(0, np.int64)
     if not ALGORITHMS[algorithm].counts_hops and graph.weights is not None:
@@ -226,8 +231,10 @@ def certify_labels(
     """Check the results of ``search_labels`` by a proof that does not repeat the search; see
     ``k_nearest_cpu.violation``. It runs on the CPU, also if the graph is on a GPU.
 
-    ``numbers`` are the vertex numbers of the sources, ascending. Raises CertificateError: the
-    labels of a vertex are wrong.
+    ``algorithm``, ``numbers`` and ``limit`` are those of ``search_labels``. ``distance`` and
+    ``owner``, of shape (n_vertices, k), are what it has returned: ``owner`` has positions in
+    ``numbers``, -1 where there is no label. Raises CertificateError: the labels of a vertex are
+    wrong.
     """
     labels = (to_host(each).astype(np.int64) for each in (distance, owner))
     edges = _integer_edges(graph.to("cpu"), algorithm)
@@ -263,7 +270,7 @@ def merge_groups(
     groups: Iterable[Traversals], n_vertices: int, k: int, limit: float | None, xp: Any
 ) -> tuple[Array, Array]:
     """Return the distances and the positions of the k nearest sources of each vertex, from groups
-    of searches with one source each.
+    of searches with one source each. A source beyond ``limit``, None for no limit, is none of them.
 
     Groups are by ascending source, and each is used up before the next one is requested. Both
     arrays have the shape (n_vertices, k), and the nearest sources come first. Distances have the

@@ -105,7 +105,7 @@ class Loads:
 
     def of_thread(self, thread: int) -> ExactSums:
         """Return the sums that a thread, given by its number, adds to; they are made with its first
-        use, as 0.
+        use, as 0 in the ``n_cells + EXTRA`` places of all cells and of pairs without a path.
         """
         sums = self._sums[thread]
         if sums is None:
@@ -123,16 +123,22 @@ class Loads:
         return self._scratch[thread][1]
 
     def make_scratch(self, key: Any) -> Any:
-        """Return new scratch of one thread for a key. Subclasses define what it holds."""
+        """Return new scratch of one thread for ``key``, as ``get_scratch`` takes it. Subclasses
+        define what it holds; this method always raises NotImplementedError.
+        """
         raise NotImplementedError
 
     def find_bound(self, kind: np.dtype) -> Any:
-        """Return the largest distance within the limit, in the type of the distances."""
+        """Return the largest distance within the limit of the query, in ``kind``, the type of the
+        distances. Without a limit, it is the largest number that is no mark of unreached vertices.
+        """
         limit = self.asked.query.limit
         return find_bounds([np.inf if limit is None else limit], kind)[0]
 
     def add(self, group: Traversals) -> None:
-        """Add the loads of the sources of a group. Subclasses define how."""
+        """Add the loads of the sources of ``group``, which has their distances, to the sums.
+        Subclasses define how; this method always raises NotImplementedError.
+        """
         raise NotImplementedError
 
     @property
@@ -158,7 +164,7 @@ class Loads:
     @property
     def sums(self) -> ExactSums:
         """The sums of the result, in which each undirected edge and each closed vertex has one cell
-        with all of its load.
+        with all of its load. Sums at pairs, where pairs carry the loads, stay as they are.
 
         Both directions of an edge of an undirected graph are added up in the cell of the direction
         that leads to the larger vertex number.
@@ -188,8 +194,8 @@ class Loads:
         return sums
 
     def _fold_closed(self, sums: ExactSums, first: np.ndarray, last: np.ndarray) -> None:
-        """Bring together the sums of both numbers of a closed vertex, or drop the sums of edges
-        between them.
+        """Bring together the sums of both numbers of a closed vertex where vertices carry the
+        loads; where edges do, drop the sums of the edges between both numbers.
 
         A closed vertex, through which no path leads, has a number where paths begin, in ``first``,
         and one where they end, in ``last``. Results list the second one. The edge from the first to
@@ -219,7 +225,7 @@ class Loads:
         the name of the column of the loads.
         """
         sums = self.sums
-        last = np.array([self.n_cells + LOST])
+        last = np.array([self.n_cells + LOST])  # the place of what these pairs would have carried
         return {
             "pairs": int(sums.low[self.n_cells + LOST_PAIRS]),
             self.value: values_at(sums, last, self.value)[0].item(),
@@ -231,8 +237,10 @@ class Loads:
 
 
 def values_at(sums: ExactSums, places: np.ndarray, what: str) -> np.ndarray:
-    """Return the sums at some places, as int64 if their unit is 1, else as float64. ``what`` is
-    what an error calls them.
+    """Return the sums at some places, as int64 if their unit is 1, else as float64.
+
+    ``places``, int64, are numbers of cells, or places behind them. ``what`` is what an error calls
+    the sums: integers beyond int64 are one.
     """
     # an exponent of 0 stands for integers
     if sums.exponent:
@@ -253,8 +261,8 @@ def find_ends(graph: Graph, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def count_cells(graph: Graph, of: str, pairs: PairTable | None = None) -> int:
-    """Return the number of cells: of stored edges, of vertices, or of rows of the table of pairs,
-    as ``of`` says.
+    """Return the number of cells: of stored edges, of vertices, or of rows of the table of
+    ``pairs``, as ``of`` says, which is "edges", "vertices" or "pairs".
     """
     if of == "pairs" and pairs is not None:
         return int(pairs.rows.size)
@@ -266,8 +274,9 @@ def columns_of_cells(
 ) -> dict[str, Column]:
     """Return the columns that say what some cells are, by name.
 
-    They are ``vertex``; or ``pair, source, target``; or ``src, dst``, and ``edge``, the row of the
-    edge list, if the graph knows its rows.
+    Of vertices the column is ``vertex``. Of pairs they are ``pair``, the row of the table, and
+    ``source, target``. Of edges they are ``src, dst``, and also ``edge``, the row of the edge list,
+    if the graph knows its rows.
 
     ``of`` is "edges", "vertices" or "pairs". ``cells``, int64, are vertex numbers, positions of
     edges in the reversed graph, or rows of the table of ``pairs``.

@@ -33,8 +33,9 @@ def check_options(
     """Return the options with columns to sum as ``AlongPaths``, and with start costs as
     ``SourceValues``.
 
-    ``numbers`` may have ``sources``, their vertex numbers in the order of the start costs. Without
-    them, the job has read and checked the costs already.
+    ``kind`` and ``algorithm`` are those of ``along.check_options``. ``numbers`` may have
+    ``sources``, their vertex numbers in the order of the start costs. Without them, the job has
+    read and checked the costs already.
 
     Raises InputError as ``along.check_options`` and ``check_start_costs``.
     """
@@ -132,7 +133,7 @@ def nearest_source_search(
     strategy : str
         The name of one of them, or "auto".
     query : Query
-        Its limit and its knobs count.
+        Its limit and its knobs count. All else of it is ignored.
     start_costs : SourceValues, optional
         What each source adds to the distances from it; by default 0.
 
@@ -186,7 +187,8 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
     n = graph.n_vertices
     algorithm = ALGORITHMS[search.algorithm]
 
-    # Walk back to the source, which is a child of the root: each round doubles the steps back.
+    # Walk back to the source, which is a child of the root: each round doubles the steps back. The
+    # array has one entry more than the graph has vertices: the root, number n.
     # Sources, and vertices that were not reached, are their own ancestors, at which walks end.
     ancestor = xp.where(search.predecessor == NO_PREDECESSOR, xp.arange(n + 1), search.predecessor)
     ancestor = xp.where(ancestor == n, xp.arange(n + 1), ancestor)

@@ -132,7 +132,9 @@ class Reduction(CheckedOptions):
         return self.cutoffs.size
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:
-        """Return the bytes that the sums of a group need on a GPU while they are computed."""
+        """Return the bytes that the sums of a group of ``n_sources`` sources need on a GPU while
+        they are computed, in a graph of ``n_vertices`` vertices.
+        """
         return gpu.bytes_needed(n_sources, n_vertices, len(self.values), self.cutoffs.size)
 
     @property
@@ -209,7 +211,10 @@ def check_options(
     algorithm: str,
     numbers: Mapping[str, np.ndarray],
 ) -> Reduction:
-    """Check the options of a result kind that takes ``cutoffs``.
+    """Check the options of a result kind that takes ``cutoffs``; return them as a ``Reduction``.
+
+    ``algorithm`` is "bfs" or "sssp". ``numbers`` may have ``sources``, int64 vertex numbers, in
+    whose order source weights are given. Without them, the weights are ``SourceValues`` already.
 
     Raises InputError (an option has a wrong value; values are not finite, or not one per vertex; a
     vertex has several), UnknownVertexError (a table has a vertex that the graph lacks) or
@@ -256,7 +261,7 @@ def check_options(
 
 def check_cutoffs(algorithm: str, cutoffs: Any) -> np.ndarray:
     """Return the cutoffs that a user gives as an int64 array if all are integers, else as a float64
-    array. They ascend.
+    array. They ascend. ``algorithm`` is "bfs", whose cutoffs are whole numbers of hops, or "sssp".
 
     Raises InputError: they are no list of finite numbers in ascending order; the type cannot hold
     one exactly; or a number of hops is no integer.
@@ -475,11 +480,15 @@ def _numbers_of_index(graph: Graph, index: Any) -> np.ndarray:
 def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None:
     """Raise PrecisionError if a sum of an attribute over some vertices could exceed its type.
 
+    Sums of integers must fit int64, also multiplied by an integer weight of a source. Sums of
+    floats, and products with float weights, must fit float64.
+
     ``values`` are the attribute ``name`` at all vertices. ``factor``, 0 or more, is the largest
     absolute weight of a source, by which sums are multiplied.
     """
     if values.dtype.kind == "f" or isinstance(factor, float):
         with np.errstate(over="ignore"):
+            # The sum is added up before a weight, perhaps below 1, multiplies it: hence 1 at least.
             largest_sum = float(np.abs(values.astype(np.float64)).sum()) * max(factor, 1.0)
         # half of the largest float, as this sum itself is rounded
         if not largest_sum < np.finfo(np.float64).max / 2:
@@ -496,7 +505,7 @@ def _refuse_overflow(name: str, values: np.ndarray, factor: int | float) -> None
     # added up separately, so that neither sum overflows.
     for signed in (values[values > 0], values[values < 0]):
         total = (int((signed >> 32).sum()) << 32) + int((signed & (2**32 - 1)).sum())
-        total *= max(factor, 1)
+        total *= max(factor, 1)  # with weights of 0 alone, the sum itself must still fit
         if abs(total) > MAX_INTEGER:
             raise PrecisionError(
                 f"the sum of values[{name!r}] can reach {total}, beyond int64; "
@@ -511,7 +520,8 @@ def find_bounds(cutoffs: Iterable[float], kind: np.dtype) -> np.ndarray:
     Values that stand for unreached vertices are beyond every bound.
     """
     bounds = as_distances(cutoffs, kind)
-    # Infinity stands for unreached vertices, which no cutoff holds, not even an infinite one.
+    # Infinity stands for unreached vertices, which no cutoff holds, not even an infinite one: the
+    # bound is then the largest finite number.
     if kind.kind == "f":
         return np.minimum(bounds, np.finfo(kind).max)
     # The largest int32 stands for unreached vertices in kernels; no path has so many edges.
@@ -524,8 +534,12 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
     """Return, for each attribute of ``reduction`` by name, its sums over the vertices within each
     cutoff of each source: int64 or float64 of shape (k, n_cutoffs), NumPy.
 
-    ``distance``, of shape (k, n_vertices), has hops (-1 where unreached) or weighted distances
-    (inf, for integers 2**63 - 1). The sums are computed on its device.
+    ``distance`` has hops (-1 where unreached) or weighted distances (inf, for integers 2**63 - 1):
+    an array of shape (k, n_vertices) of NumPy or CuPy, or ``SparseDistances``, which have reached
+    vertices alone, in host memory. The sums are computed on its device.
+
+    With a decay, each value counts with a weight that falls with the distance of its vertex. The
+    weights of the sources, ``reduction.weights``, are not applied here.
     """
     bounds = find_bounds(reduction.cutoffs.tolist(), distance.dtype)
     integers, floats = reduction.split_names()
@@ -545,10 +559,10 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
             reduction.decay,
             parameters,
         )
-        if is_rows(distance):
+        if is_rows(distance):  # an array with a row per source
             exact, rounded = cpu.sums(distance, *args)
         else:
-            exact, rounded = distance.sums_within(*args)
+            exact, rounded = distance.sums_within(*args)  # ``SparseDistances``
 
     # by name, in the order of the attributes, and no longer parts of a larger array
     sums = {name: exact[:, i] for i, name in enumerate(integers)}
@@ -590,7 +604,8 @@ def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
     """Return the records ``cutoff, vertices`` by hops: per source and cutoff, the number of
     vertices within so many hops.
 
-    ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
+    ``asked.options``, a ``Reduction``, has the cutoffs, whole numbers of hops. ``counts``, of shape
+    (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
     """
     # The total up to the last level holds all vertices, and so does each cutoff beyond it.
     xp = namespace(counts)
@@ -601,7 +616,10 @@ def of_levels(asked: Asked[Reduction], counts: Array) -> SourceRecords:
 
 
 def _records(reduction: Reduction, sums: dict[str, np.ndarray], n_sources: int) -> SourceRecords:
-    """Return records, one per source and cutoff, from sums of shape (k, n_cutoffs) by name."""
+    """Return records, one per source and cutoff, from sums of shape (k, n_cutoffs) by name.
+
+    ``n_sources`` is k, and ``reduction`` has the cutoffs.
+    """
     values = {CUTOFF: np.tile(reduction.cutoffs, n_sources)} | {
         name: value.reshape(-1) for name, value in sums.items()
     }

@@ -122,13 +122,14 @@ def _sum_some_sources(
 
 
 def bytes_needed(n_sources: int, n_vertices: int, n_attributes: int, n_cutoffs: int) -> int:
-    """Return the bytes that ``sums`` takes on a GPU at most, in addition to the distances, with the
-    attributes and the cutoffs.
+    """Return the bytes that ``sums`` takes on a GPU at most, in addition to the distances from
+    ``n_sources`` sources to ``n_vertices`` vertices. The attributes and the cutoffs, 8 bytes per
+    number, are included.
     """
     width = n_attributes * n_cutoffs
-    # The words of one step, and those of the next one, which it writes. The first are at most
-    # ``SUMS_AT_ONCE``, unless one source has more, and the others are fewer: together less than
-    # twice as many.
+    # The words that a step of the fold reads, and those that it writes. The first step reads at
+    # most ``SUMS_AT_ONCE`` words, unless one source has more, and writes fewer: together less than
+    # twice as many. If ``width * blocks`` is larger, one source alone has so many.
     blocks = _n_reduction_blocks(n_vertices)
     blocks += _n_reduction_blocks(blocks)
     sums_at_once = min(n_sources * width * blocks, max(2 * SUMS_AT_ONCE, width * blocks))
@@ -139,7 +140,8 @@ def likely_kernels(hops: bool, weight_t: DTypeLike, decay: int = 0) -> list[Requ
     """Return requests to compile, ahead of the first result, the kernels that read distances.
 
     Their type is not known yet: for ``hops`` it may be int8 or int16, else it is that of the
-    weights, ``weight_t``.
+    weights, ``weight_t``. ``decay`` is one of ``NO_DECAY`` (0) to ``POWER`` of
+    ``cpu.opportunities``: each has a kernel of its own.
     """
     kinds = (np.int8, np.int16) if hops else (weight_t,)
     return [Request.reading(np.dtype(kind), _REDUCE, DECAY=decay) for kind in kinds]

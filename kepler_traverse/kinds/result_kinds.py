@@ -64,12 +64,12 @@ class KindOptions:
 
     def checked(self, kind: ResultKind, graph: Any, algorithm: str, **numbers: Any) -> Any:
         """Return the options with checked values, as ``Asked.options`` has them; raise InputError
-        if one is wrong.
+        if one is wrong. A class without ``checked_by`` returns its options as they are.
 
-        ``numbers`` may have ``sources`` and ``targets``, int64 vertex numbers, and ``pairs``, a
-        ``PairTable``. An option with a value per source or target has its values in the order of
-        these. If ``sources`` are not there, such options keep the form in which the job has read
-        them.
+        ``kind`` is the result kind, and ``algorithm`` is "bfs" or "sssp". ``numbers`` may have
+        ``sources`` and ``targets``, int64 vertex numbers, and ``pairs``, a ``PairTable``. An option
+        with a value per source or target has its values in the order of these. If ``sources`` are
+        not there, such options keep the form in which the job has read them.
         """
         if not self.checked_by:
             return self
@@ -96,23 +96,29 @@ class KindOptions:
         return 1
 
     def bytes_on_gpu(self, n_sources: int, n_vertices: int) -> int:  # noqa: ARG002
-        """Return the bytes that the records of a group of sources need on a GPU while they are
-        computed.
+        """Return the bytes that the records of a group of ``n_sources`` sources need on a GPU while
+        they are computed, in a graph of ``n_vertices`` vertices.
+
+        They are 0, and both arguments are ignored, unless a subclass returns its own number.
         """
         return 0
 
     def of_query(self, targets: Any) -> dict[str, Any]:  # noqa: ARG002
-        """Return further fields of the ``Query`` of the searches, by name.
+        """Return further fields of the ``Query`` of the searches, by name: none, unless a subclass
+        has some.
 
-        ``targets`` are vertex numbers, or None if the user gives no targets.
+        ``targets``, which is ignored here, are vertex numbers, or None if the user gives no
+        targets.
         """
         return {}
 
     @classmethod
     def notes_on_edges(cls, built: Mapping[str, Any]) -> list[str]:  # noqa: ARG003
-        """Return sentences that say which rows of the edge list the result leaves out.
+        """Return sentences that say which rows of the edge list the result leaves out: none, unless
+        a subclass has some.
 
-        ``built`` has the fields of a ``BuildReport`` by name, such as the number of self-loops.
+        ``built``, which is ignored here, has the fields of a ``BuildReport`` by name, such as the
+        number of self-loops.
         """
         return []
 
@@ -176,13 +182,16 @@ class AlongOptions(KindOptions):
 
     @property
     def walks(self) -> Any:
-        """The columns that are added up along the paths."""
+        """The columns that are added up along the paths, ``AlongPaths`` once the options are
+        checked; None if there are none.
+        """
         return self.along
 
     @property
     def values(self) -> Mapping[str, Any]:
         """The columns that are added up, by the names that the user gives them; each is also a
-        column of the result.
+        column of the result. The values are int64 or float64, one per row of the edge list; empty
+        if no column is added up.
         """
         columns: Any = self.along
         return {} if columns is None else columns.values
@@ -245,7 +254,11 @@ class NearestOptions(AlongOptions):
 
     @property
     def rows_per_source(self) -> int:
-        """The largest number of records of a vertex: k, or k per group if sources have groups."""
+        """The largest number of records of a vertex: k, or k per group if sources have groups.
+
+        For ``nearest_targets`` it is that of a source, whose targets may have groups. Without ``k``
+        it is 1.
+        """
         k = self.k or 1
         if self.groups is None:
             return k
@@ -264,6 +277,8 @@ class NearestTargetsOptions(NearestOptions):
     def of_query(self, targets: Any) -> dict[str, Any]:
         """Return the field ``nearest`` of a ``Query``: k, and the vertex numbers of the targets by
         group.
+
+        ``targets`` are the vertex numbers of all targets, in the order of the groups.
         """
         return _call("k_nearest", "query_of_targets", self, targets)
 
@@ -552,13 +567,16 @@ def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
 def _per_source(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
     """Return the number of records of a source, as an estimate and as an upper bound: as many as
     the options of the ``Question`` say, which is one by default.
+
+    ``n_vertices`` and ``depth`` are not needed: these records are not per vertex, nor per level.
     """
     return question.options.rows_per_source, question.options.rows_per_source
 
 
 def _per_vertex_and_rank(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
     """Return the number of records of one search from all sources, as an estimate and as an upper
-    bound: per vertex as many as the options of the ``Question`` say, such as k.
+    bound: for each of ``n_vertices`` vertices as many as the options of the ``Question`` say, such
+    as k. ``depth`` is not needed.
     """
     rows = n_vertices * question.options.rows_per_source
     return rows, rows
@@ -645,12 +663,13 @@ class ResultKind(Generic[OptionsT]):
         expected = self.columns
         if len(set(columns)) < len(columns):
             return False
-        # Where groups are given, their column is the first one, or the second behind the source.
+        # Where groups are given, their column is the first one; of kinds whose first column is the
+        # source, it is the second one.
         place = int(not self.one_search)
         if "groups" in self.all_options and columns[place : place + 1] == (GROUP,):
             expected = (*expected[:place], GROUP, *expected[place:])
-        # Behind the kind's own columns the user may have named others; where values must be given,
-        # there is at least one.
+        # Behind the kind's own columns, there may be columns that the user has named. Kinds that
+        # need ``values`` have at least one of them.
         if self.names_columns:
             return columns[: len(expected)] == expected and (
                 len(columns) > len(expected) or "values" not in self.needs
@@ -676,7 +695,11 @@ class ResultKind(Generic[OptionsT]):
         )
 
     def is_one_per_source(self, options: Any) -> bool:
-        """Return whether a frame has one row per source, in the order of the sources."""
+        """Return whether a frame has one row per source, in the order of the sources.
+
+        ``options`` are the checked options, which may ask for several rows per source, such as one
+        per cutoff.
+        """
         return (
             self.rows is _per_source and self.order == ("source",) and options.rows_per_source == 1
         )
@@ -726,7 +749,8 @@ class ResultKind(Generic[OptionsT]):
         if not self.adds_up:
             return 0
         # Each thread has a sum per edge, per vertex or per pair: two words of 8 bytes. Whichever
-        # carries the loads, the largest of the three numbers is a bound.
+        # carries the loads, the largest of the three numbers is a bound. ``n_pairs`` is 0 unless
+        # pairs carry them, since their number does not matter then.
         if question.options.of == "pairs":
             n_pairs = question.pairs.rows.size
         else:
@@ -777,9 +801,9 @@ class ResultKind(Generic[OptionsT]):
 
     def bytes_on_gpu(self, question: Any, n_sources: int, n_vertices: int) -> int:
         """Return the bytes that a group of ``n_sources`` sources needs on a GPU for its records and
-        its statistics, in addition to what the plan allocates.
+        its statistics, in addition to what the plan allocates. Kinds without kernels need 0.
 
-        ``question`` is a ``Question``.
+        ``question`` is a ``Question``, and ``n_vertices`` the number of vertices of the graph.
         """
         if not self.on_gpu:
             return 0
@@ -812,16 +836,18 @@ class ResultKind(Generic[OptionsT]):
 
     @property
     def is_distances(self) -> bool:
-        """Whether the records of a source hold the distances of all vertices that it reaches, so
-        that a certificate can check them without another search.
+        """Whether the records of a source hold the distances of all vertices that it reaches, as
+        those of "predecessors" do, so that a certificate can check them without another search.
         """
         return self.written_as == "vertices" and "distance" in self.columns
 
     def keeps_for(self, counts_hops: bool, has_targets: bool) -> str:
-        """Return the output that a plan needs of each search, as ``Query.output`` names it.
+        """Return the output that a plan needs of each search: "all", "targets", "counts" or
+        "paths", as ``Query.output`` names it.
 
-        It is that of the kind. But there are counts per level only by hops, and distances of
-        targets only where there are targets; otherwise it is "all".
+        It is ``keeps`` of the kind, with two exceptions. "counts" (vertices per level) becomes
+        "all" unless distances are hops, as ``counts_hops`` says. "targets" (distances of targets
+        alone) becomes "all" unless the query ``has_targets``.
         """
         if (self.keeps == "counts" and not counts_hops) or (
             self.keeps == "targets" and not has_targets
@@ -831,8 +857,8 @@ class ResultKind(Generic[OptionsT]):
 
 
 def _call(module: str, function: str, *args: Any, **named: Any) -> Any:
-    """Import a module of this package, and call one of its functions. So the list of kinds imports
-    nothing large.
+    """Import a module of this package, call one of its functions with ``args`` and ``named``, and
+    return its result. So the list of kinds imports nothing large.
     """
     return getattr(import_module(f".{module}", __package__), function)(*args, **named)
 

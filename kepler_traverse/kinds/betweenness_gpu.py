@@ -150,7 +150,7 @@ def add_loads(
 
 def order_by_in_edges(graph: Graph, edge_sums: OnGpu) -> OnGpu:
     """Return sums of stored edges in the order of the edges of the reversed graph, which lists them
-    by their heads.
+    by their heads. ``edge_sums`` has them in the order of ``graph.targets``.
     """
     order = cp.argsort(graph.targets, kind="stable")
     # Behind the edges are the places for pairs without a path, which stay where they are.
@@ -260,6 +260,7 @@ def _add_by_blocks(
 ) -> np.ndarray:
     """Add loads with one block of threads per source; see betweenness_blocks.cu.
 
+    ``distance``, of shape (k, n_vertices), has hops or weighted distances from ``sources``.
     ``output`` has, by name, the arguments of the kernel that receive sums. Return, as
     ``add_loads``, a bool array with True for sources that added nothing.
     """
@@ -313,6 +314,7 @@ def bytes_needed(
     """Return the bytes that ``add_loads`` takes at most, in addition to the graph, its reverse,
     distances and sums.
 
+    They are for a group of ``n_sources`` sources; ``n_vertices`` and ``n_edges`` are of the graph.
     ``index`` is the size of a vertex number in bytes. ``one_byte_hops`` says whether distances are
     hops of one byte.
     """
@@ -342,8 +344,8 @@ def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
 
 
 def _groups_at_once(n_vertices: int) -> int:
-    """Return how many groups of 32 sources are held at once at most: each has a line of 32 doubles
-    per vertex.
+    """Return how many groups of 32 sources are held at once at most, in a graph of ``n_vertices``
+    vertices: each group has a line of 32 doubles per vertex.
     """
     return max(1, LINES_AT_ONCE // max(n_vertices, 1))
 
@@ -361,7 +363,7 @@ def _sizes() -> dict[str, Any]:
 
 
 def _request(entry: Entry, kind: np.dtype, vertex_t: Any) -> Request:
-    """Return a request for a kernel with a block of threads per source, that reads distances of the
-    type ``kind`` and vertex numbers of the type ``vertex_t``.
+    """Return a request for the kernel of ``entry``, with a block of threads per source, that reads
+    distances of the type ``kind`` and vertex numbers of the type ``vertex_t``.
     """
     return Request.reading(kind, entry, vertex_t, block=SOURCE_BLOCK, **_sizes())

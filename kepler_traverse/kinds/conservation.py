@@ -202,7 +202,8 @@ def _require_sums(
     raise CertificateError if not.
 
     A term has int64 vertex numbers, one number of 128 bits for each as ``Words``, and the sign 1 or
-    -1. ``message`` has a place in braces for the vertex that is wrong.
+    -1. ``source``, a vertex number, is for the error. ``message`` has a place in braces for the
+    vertex that is wrong.
     """
     carry = np.zeros(graph.n_vertices, np.int64)  # of each vertex, from the lower bits
     touched = np.concatenate([vertices for vertices, _, _ in terms])

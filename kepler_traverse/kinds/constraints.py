@@ -16,19 +16,24 @@ from ..errors import InputError, option_text
 
 
 class Given(Protocol):
-    """What a caller gives, as rules see it."""
+    """What a caller gives, as rules see it. ``GivenOptions`` implements it for arguments and flags.
+
+    An option is named as the keyword argument of the library is.
+    """
 
     @property
     def kind(self) -> Any: ...
 
     def value(self, name: str, /) -> Any:
-        """Return the value of an option; None if it has none."""
+        """Return the value of the option ``name``; None if it has none."""
 
     def is_given(self, name: str, /) -> bool:
-        """Return whether an option asks for something, which a default does not."""
+        """Return whether the option ``name`` asks for something, which a default does not."""
 
     def spelled(self, name: str, value: object = None, /) -> str:
-        """Return an option, or an option with a value, as the caller writes it."""
+        """Return the option ``name`` as the caller writes it, such as ``--limit``; with ``value``,
+        if that is not None, behind it.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,20 +59,20 @@ class GivenOptions:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def value(self, name: str) -> Any:
-        """Return the value of an option, or None if it has none. The value of ``result`` is the
-        name of the kind.
+        """Return the value of the option ``name``, or None if it has none. The value of ``result``
+        is the name of the kind, if there is a kind.
         """
         if name == "result" and self.kind is not None:
             return self.kind.name
         return self.values.get(name)
 
     def is_given(self, name: str) -> bool:
-        """Return whether the caller has written the option."""
+        """Return whether the caller has written the option ``name``."""
         return self.written.get(name) is not None
 
     def spelled(self, name: str, value: object = None) -> str:
-        """Return an option, or an option with a value, as the caller writes it; by its name if the
-        caller has not written it.
+        """Return the option ``name`` as the caller has written it; as a caller would write it if it
+        is not given, and if ``value`` is not None, which then stands behind it.
         """
         if value is None:
             return self.written.get(name) or option_text(name)
@@ -96,7 +101,8 @@ class Violation(NamedTuple):
         return f"{self.fact}; {self.remedy}" if self.remedy else self.fact
 
 
-# in texts: a name or a place, and "=" with nothing or with a value
+# Names in braces in texts, such as "{0}", "{pairs}", "{of=}" or "{result=flows}". The groups are the
+# name, or the place of an option; "=" if it is there; and the text behind "=", which may be empty.
 _OPTION = re.compile(r"\{([\w.]+)(?:(=)([^{}]*))?\}")
 
 
@@ -134,7 +140,8 @@ class Constraint:
     of_tables: bool = False
 
     def violation(self, given: Given, **facts: str) -> Violation | None:
-        """Return the violation of the rule by the options of a caller; None if they respect it.
+        """Return the violation of the rule by the options of a caller, ``given``; None if they
+        respect it.
 
         ``facts`` are further names that may stand in braces in ``why`` and ``remedy``, with the
         texts that replace them.
@@ -155,6 +162,10 @@ class Constraint:
         def write_option(match: re.Match[str]) -> str:
             """Return the text that replaces a name in braces, of which ``match`` has the name,
             whether "=" follows, and the value behind it.
+
+            ``{name}`` is the name of the kind. ``{0}``, the words of ``texts`` and ``{option}`` are
+            written without a value, ``{option=text}`` with that value, and ``{option=}`` with the
+            value that is given.
             """
             name, has_value, text = match.groups()
             if name == "name":
@@ -184,8 +195,8 @@ class Constraint:
         texts["name"] = "results of this kind"
 
         def write_option(match: re.Match[str]) -> str:
-            """Return the text that replaces a name in braces; a value follows it if the rule names
-            one.
+            """Return the text that replaces a name in braces, of which ``match`` has the name and
+            the value behind "="; the value follows it if the rule names one.
             """
             name, _, text = match.groups()
             return texts[name] if name in texts else spelled(name, text or None)
@@ -195,7 +206,9 @@ class Constraint:
 
 
 def violations(given: Given, rows: Iterable[Constraint]) -> Iterator[Violation]:
-    """Yield the violation of each rule in ``rows`` that the options of a caller violate."""
+    """Yield the violation of each rule in ``rows`` that the options of a caller, ``given``,
+    violate, in the order of the rules.
+    """
     for row in rows:
         violation = row.violation(given)
         if violation is not None:
@@ -203,14 +216,16 @@ def violations(given: Given, rows: Iterable[Constraint]) -> Iterator[Violation]:
 
 
 def refuse(violated: Iterable[Violation]) -> None:
-    """Raise InputError with the text of the first violation, if there is one."""
+    """Raise InputError with the text of the first violation in ``violated``, if there is one. The
+    following ones are not evaluated.
+    """
     for violation in violated:
         raise InputError(str(violation))
 
 
 def is_value(given: Given, name: str, *values: object) -> bool:
-    """Return whether the value of an option is one of some values. An array or a table is none of
-    them.
+    """Return whether the value of the option ``name``, as ``given`` by a caller, is one of
+    ``values``. An array or a table is none of them.
     """
     value = given.value(name)
     # An array would be compared element by element.
@@ -220,8 +235,8 @@ def is_value(given: Given, name: str, *values: object) -> bool:
 def not_both(
     first: str, second: str, why: str, remedy: str = "leave one of them out"
 ) -> Constraint:
-    """Return the rule that at most one of two options is given; ``why`` and ``remedy`` are the
-    texts of a ``Constraint``.
+    """Return the rule that at most one of two options is given: ``first``, which errors blame, and
+    ``second``. ``why`` and ``remedy`` are the texts of a ``Constraint``.
     """
     return Constraint(
         names=(first, second),
@@ -251,7 +266,7 @@ def needs(name: str, *others: str, why: str, remedy: str) -> Constraint:
 
 
 def all_or_none(*names: str) -> Constraint:
-    """Return the rule that either all of some options are given, or none of them."""
+    """Return the rule that either all of the options ``names`` are given, or none of them."""
 
     def violated(given: Given) -> bool:
         """Return whether some of the options are given and some are not."""

@@ -187,7 +187,8 @@ def bytes_needed(
     n_sources: int, n_vertices: int, n_pairs: int, index: int, is_through: bool = False
 ) -> int:
     """Return the bytes that ``add_flows`` takes at most, in addition to the graph, its reverse,
-    distances and sums.
+    distances and sums: for a group of ``n_sources`` sources, which have ``n_pairs`` pairs or
+    targets.
 
     ``index`` is the size of a vertex number in bytes. ``is_through`` says whether paths must use
     named edges.
@@ -252,7 +253,9 @@ def _request(
     """Return a request for the kernel, with the compile-time constants that fit the arguments.
 
     ``kind`` is the type of the distances, ``vertex_t`` that of vertex numbers, and ``block`` the
-    number of threads per source. ``edge_bytes`` and ``is_wide`` are those of ``_state_bytes``.
+    number of threads per source. ``edge_bytes`` and ``is_wide`` are those of ``_state_bytes``. Of
+    ``volumes`` it matters whether they are integers, whether they decay, and whether edges are
+    named.
     """
     return Request.reading(
         kind,

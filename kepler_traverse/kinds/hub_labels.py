@@ -47,7 +47,10 @@ def check_options(
     algorithm: str,
     numbers: Mapping[str, Any],  # noqa: ARG001
 ) -> CheckedLabels:
-    """Return the options with an estimate.
+    """Return the options with an estimate of the size of the labels.
+
+    There is no option to check: ``options``, ``kind`` and ``numbers`` are ignored. ``algorithm``
+    says whether labels are of hops or of weights.
 
     Raises InputError (the graph has closed vertices) or HierarchyError (labels would be too long).
     """
@@ -61,8 +64,8 @@ def make_records(asked: Asked[CheckedLabels], group: Traversals) -> SourceRecord
     """Return the records ``hub, distance`` of the labels of a group: one per source and hub of its
     label.
 
-    ``group`` was made from labels and not by a search. Its distances are ``SparseDistances``, whose
-    vertices are hubs.
+    ``asked`` is what is asked of the kind. ``group`` was made from labels and not by a search. Its
+    distances are ``SparseDistances``, whose vertices are hubs.
     """
     rows: Any = group.distance
     distance, _ = asked.returned(rows.distance)  # no hub is missing, and there is no limit

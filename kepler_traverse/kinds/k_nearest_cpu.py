@@ -76,9 +76,9 @@ def _take_labels(edges, labels, limit, heap, size, max_labels):
     """Take labels from the heap until it is empty or ``max_labels`` are taken; return the heap and
     its size.
 
-    Labels that a vertex needs are written to ``labels``. ``heap``, int64 of shape (capacity, 3),
-    has in each row a distance, the position of a source and a vertex, and ``size`` of its rows are
-    in use.
+    Labels that a vertex needs are written to ``labels``. Labels beyond ``limit`` do not enter the
+    heap. ``edges`` are those of ``k_nearest``. ``heap``, int64 of shape (capacity, 3), has in each
+    row a distance, the position of a source and a vertex, and ``size`` of its rows are in use.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -123,8 +123,9 @@ def _take_labels(edges, labels, limit, heap, size, max_labels):
 def violation(edges, sources, limit, distance, owner):
     """Return the number of a vertex whose labels are wrong, -1 if all are those of ``k_nearest``.
 
-    ``edges`` are ``Edges``, with weights of shape (0,) for hops; the others are parameters and
-    results of ``k_nearest``.
+    ``edges`` are ``Edges``, with weights of shape (0,) for hops. ``sources`` and ``limit`` are
+    those of ``k_nearest``. ``distance`` and ``owner``, int64 of shape (n_vertices, k), are its
+    results: ``owner`` has positions in ``sources``, and -1 where there is no label.
 
     Three facts prove the labels. First, the labels of a vertex are in order and of different
     sources. Second, each label is reached from the label of its source at itself, along edges that
@@ -238,7 +239,7 @@ def _offer(v, d, source, distance, owner, is_proven):
 @njit(cache=True, nogil=True)
 def _is_before(distance, owner, v, j, d, source):
     """Return whether label j of vertex ``v`` precedes the label (d, source) in the order of
-    distance, and then of source.
+    distance, and then of source. ``distance`` and ``owner`` have the labels by vertex.
     """
     return distance[v, j] < d or (distance[v, j] == d and owner[v, j] < source)
 
@@ -246,7 +247,7 @@ def _is_before(distance, owner, v, j, d, source):
 @njit(cache=True, nogil=True)
 def _has_source(owner, v, count, source):
     """Return whether one of the first ``count`` labels of vertex ``v`` is of ``source``, a position
-    in the sources.
+    in the sources. ``owner``, of shape (n_vertices, k), has such positions.
     """
     for j in range(count):  # noqa: SIM110
         if owner[v, j] == source:
@@ -300,7 +301,7 @@ def _push(heap, size, d, source, v):
 @njit(cache=True, nogil=True)
 def _pop_first(heap, size):
     """Remove the first label of a heap that has ``size + 1`` rows. The last row takes its place,
-    and sinks until both its children come later.
+    and sinks until both its children come later. ``size`` is the number of rows without the first.
     """
     d = heap[size, 0]
     source = heap[size, 1]

@@ -93,7 +93,8 @@ def k_nearest(
 
 def bytes_needed(n_vertices: int, n_edges: int, k: int, weighted: bool) -> int:
     """Return the bytes that ``k_nearest`` takes on a GPU at most, in addition to the graph and its
-    reverse. ``weighted`` says whether weights are read, of which there is an int64 copy.
+    reverse. ``n_vertices`` and ``n_edges`` are of the graph, and ``k`` is the number of labels per
+    vertex. ``weighted`` says whether weights are read, of which there is an int64 copy.
     """
     # Per label there are two sets of a distance and a source, and the source that is returned. Per
     # vertex there are 2 flags, one per set: whether its labels have changed.

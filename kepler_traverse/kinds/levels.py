@@ -18,6 +18,7 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
     at the end.
 
     ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
+    ``asked`` is ignored, since the kind has no options.
     """
     counts = to_host(counts)
     sizes = last_levels(counts) + 1
@@ -28,7 +29,8 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
 def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: ARG001
     """Return columns ``distance, vertices``, int32 and int64, in host memory.
 
-    ``asked`` is what is asked of the kind, and ``values`` has the arrays of the records by name.
+    ``values`` has the arrays of the records by name. ``asked`` is ignored: the records hold no
+    vertices, whose ids would be needed.
     """
     return {
         "distance": Column(values["distance"].astype(np.int32)),
@@ -39,8 +41,8 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:  # noqa: AR
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:
     """Return the number of levels of a source, as an estimate and as an upper bound.
 
-    ``question`` is a ``Question``. ``depth`` is the number of levels of one search, 0 if none was
-    made.
+    ``question`` is a ``Question``, whose limit bounds the levels. ``n_vertices`` is the number of
+    vertices of the graph. ``depth`` is the number of levels of one search, 0 if none was made.
     """
     if question.limit is None:
         max_rows = n_vertices

@@ -33,10 +33,10 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     """Return distances as an array: one row per source, one column per vertex or per target in the
     order of the user.
 
-    ``groups`` are the searches, one group of sources at a time. ``places``, int64, has the position
-    of each source of the result in the groups, counted over all of them; it may name one twice.
-    With sums of columns along the paths, return a dict of such arrays: ``distance``, and the sums
-    by the names of the columns.
+    ``asked`` is what is asked of the kind. ``groups`` are the searches, one group of sources at a
+    time. ``places``, int64, has the position of each source of the result in the groups, counted
+    over all of them; it may name one twice. With sums of columns along the paths, return a dict of
+    such arrays: ``distance``, and the sums by the names of the columns.
     """
     graph = asked.graph
     limit = asked.query.limit
@@ -104,6 +104,7 @@ def _take_sums(
     """Write the sums of columns along the paths of a group into ``sums``, which has arrays of shape
     (n_sources, n_columns) by the names of the columns of the edge list.
 
+    ``asked`` is what is asked of the kind. Without columns, ``sums`` is empty and nothing is done.
     ``places`` has, for each source of the result, its position in the group: below 0, or beyond the
     group, for sources of other groups. ``targets`` are the vertex numbers of the columns of the
     arrays; None for all vertices.

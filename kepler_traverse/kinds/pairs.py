@@ -70,8 +70,8 @@ class Ends(NamedTuple):
 def ends_of_columns(
     origins: Any, destinations: Any, names: tuple[str, str] = ("origins", "destinations")
 ) -> Ends:
-    """Return two columns of ids as ``Ends``: row i of both is a pair. ``names`` are what errors
-    call them.
+    """Return two columns of ids, ``origins`` and ``destinations``, as ``Ends``: row i of both is a
+    pair. ``names`` are what errors call them.
 
     Raises InputError: a set has no order; or the columns have labels that differ.
     """
@@ -84,8 +84,8 @@ def ends_of_columns(
 def ends_of_pairs(
     given: Any, name: str = "pairs", ends: tuple[str, str] = ("origins", "destinations")
 ) -> Ends:
-    """Return the pairs that one argument has as ``Ends``: a tuple of two columns, rows of two ids,
-    or a table with two columns of known names.
+    """Return the pairs that one argument, ``given``, has as ``Ends``: a tuple of two columns, rows
+    of two ids, or a table with two columns of known names.
 
     ``name`` and ``ends`` are what errors call the pairs and their two columns.
 
@@ -109,8 +109,8 @@ def ends_of_pairs(
 def columns_of_pairs(
     given: Any, name: str = "pairs", ends: tuple[str, str] = ("origin", "destination")
 ) -> dict[str, Any]:
-    """Return pairs, in any form that ``ends_of_pairs`` takes, as Arrow columns of one length, by
-    name.
+    """Return pairs, ``given`` in any form that ``ends_of_pairs`` takes, as Arrow columns of one
+    length, by name.
 
     A table keeps all its columns. Two columns, and rows of two ids, have no names: they get those
     of ``ends``. ``name`` is what errors call the pairs.
@@ -138,8 +138,8 @@ def typed_columns(name: str, columns: dict[str, Any]) -> dict[str, Any]:
 
 
 def _ends_without_names(given: Any, name: str, ends: tuple[str, str]) -> Ends | None:
-    """Return the pairs of a tuple of two columns, or of rows of two ids, as ``Ends``; None for
-    anything else, such as a table.
+    """Return the pairs that ``given`` has as ``Ends``, if it is a tuple of two columns, or rows of
+    two ids; None for anything else, such as a table.
 
     ``name`` and ``ends`` are what errors call the pairs and their two columns.
     """
@@ -361,6 +361,7 @@ def make_columns(asked: Asked, values: Values) -> dict[str, Column]:
 
 def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa: ARG001
     """Return the number of pairs of an origin: the mean, rounded up, and the largest. ``question``
-    is a ``Question`` with pairs.
+    is a ``Question`` with pairs. The numbers of vertices and of levels are ignored: a record is a
+    pair.
     """
     return question.pairs.rows_per_source

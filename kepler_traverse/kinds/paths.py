@@ -42,9 +42,10 @@ def find_routes(
 ) -> Routes:
     """Return the paths to the targets of each source of a group, in the order of ``lists``.
 
-    They are those that the search has found. Otherwise they are walked back along the predecessors
-    of the group, or along the predecessors that its distances imply. A target without a path within
-    ``limit`` has a path of 0 vertices.
+    ``traversals`` are the results of the group. Paths that the search has found are returned as
+    they are. Otherwise they are walked back along the predecessors of the group, or along the
+    predecessors that its distances imply. A target without a path within ``limit``, None for no
+    limit, has a path of 0 vertices.
     """
     distances: Any = traversals.distance
     if traversals.routes is not None:
@@ -62,7 +63,8 @@ def find_routes(
 
 
 def may_walk_by_distances(graph: Graph, algorithm: str) -> bool:
-    """Return whether ``walk_by_distances`` can find paths in a graph.
+    """Return whether ``walk_by_distances`` can find paths in a graph. ``algorithm`` is "bfs" or
+    "sssp".
 
     It runs on the CPU, and without negative weights: with them, distances do not grow along a path.
     """
@@ -77,9 +79,10 @@ def walk_by_distances(
     """Return the paths to the targets of each source, in the order of ``lists``, from the distances
     of a group alone.
 
-    Distances imply the canonical predecessors. Only those of the vertices of the paths are
-    computed. The graph is on the CPU and has no negative weights. A target without a path within
-    ``limit`` has a path of 0 vertices.
+    ``traversals`` has an array of distances with a row per source. Distances imply the canonical
+    predecessors. Only those of the vertices of the paths are computed. The graph is on the CPU and
+    has no negative weights. A target without a path within ``limit``, None for no limit, has a path
+    of 0 vertices.
 
     Raises PrecisionError: no path explains a distance.
     """
@@ -131,8 +134,10 @@ def walk_back(traversals: Traversals, lists: TargetLists, limit: float | None) -
     """Return the paths to the targets of each source, in the order of ``lists``, along the
     predecessors of a group.
 
+    ``traversals`` has arrays of distances and predecessors with a row per source, of NumPy or CuPy.
     On a GPU all paths advance together by one vertex per step, so that a step is one operation on
-    arrays. A target without a path within ``limit`` has a path of 0 vertices.
+    arrays; in host memory compiled code walks. A target without a path within ``limit`` has a path
+    of 0 vertices.
     """
     distance: Array = traversals.distance
     predecessor: Array = traversals.predecessor
@@ -314,9 +319,10 @@ def rows(question: Any, n_vertices: int, depth: int) -> tuple[int, int]:  # noqa
     """Return the number of records of an origin, as an estimate and as an upper bound: the vertices
     of all its paths.
 
-    ``question`` is a ``Question`` with pairs. The length of paths is not known, and both numbers
-    are guesses. A true bound, with all vertices on each path, would be far too large to size memory
-    by.
+    ``question`` is a ``Question`` with pairs, and ``n_vertices`` is the number of vertices of the
+    graph. ``depth``, the number of levels of one search, is ignored: it is none of these paths. The
+    length of paths is not known, and both numbers are guesses. A true bound, with all vertices on
+    each path, would be far too large to size memory by.
     """
     n_paths, most_paths = question.pairs.rows_per_source  # the mean and the largest number
     estimate = n_paths * min(n_vertices, _VERTICES_PER_PATH)

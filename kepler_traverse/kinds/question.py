@@ -110,8 +110,8 @@ class Question(Generic[OptionsT]):
         """Return a question whose limit agrees with its options and with the limits of its sources.
 
         The limit is the largest of ``limits``, if these are given. Otherwise it is the limit that
-        ``options`` set, such as the largest cutoff, or else ``limit``. ``others`` are the remaining
-        fields, by name.
+        ``options`` set, such as the largest cutoff, or else ``limit``. None stands for no limit.
+        ``kind`` and ``algorithm`` are the fields of these names, and ``others`` the remaining ones.
         """
         if options.limit is not None:
             limit = options.limit
@@ -198,9 +198,9 @@ def check_options(
 ) -> OptionsT:
     """Return the options of a kind with checked values, as ``KindOptions.checked`` returns them.
 
-    ``given`` has the values by name; None stands for an option that is left out. ``ends`` are the
-    ends of the searches as far as they are known: ``sources`` and ``targets``, int64 vertex
-    numbers, and ``pairs``, a ``PairTable``.
+    ``algorithm`` is "bfs" or "sssp". ``given`` has the values by name; None stands for an option
+    that is left out. ``ends`` are the ends of the searches as far as they are known: ``sources``
+    and ``targets``, int64 vertex numbers, and ``pairs``, a ``PairTable``.
 
     Raises InputError: a value is wrong, or the options violate a row of
     ``KindOptions.constraints``.

@@ -34,7 +34,7 @@ LevelFold = Callable[[Array, np.ndarray], None]  # gets what ``iter_level_counts
 
 
 def format_ids(graph: Graph, *numbers: Any) -> list[str]:
-    """Return the ids of the vertices with some numbers as texts, one each, in the form in which
+    """Return the ids of the vertices with some ``numbers`` as texts, one each, in the form in which
     error messages write them.
     """
     ids = graph.ids_at(namespace(graph.offsets).asarray(np.array(numbers, np.int64)))
@@ -142,7 +142,7 @@ class SourceRecords(NamedTuple):
 def records_of_group(
     asked: Asked, group: Traversals, fold: LevelFold | None = None
 ) -> SourceRecords:
-    """Return the records of a group of traversals, as the kind makes them.
+    """Return the records of a group of traversals, as the kind of ``asked`` makes them.
 
     Kinds with ``of_levels`` make them, by hops, from level counts: the numbers of vertices at 0, 1,
     2, ... hops. Then ``fold(counts, edges)`` is called with the level counts of some sources at a
@@ -178,7 +178,7 @@ def join_records(groups: list[SourceRecords]) -> SourceRecords:
 
 def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict[str, Column]:
     """Return the columns of records by name, in the order of the kind's columns: those that the
-    kind makes, and ``source``.
+    kind of ``asked`` makes, and ``source``.
 
     ``source`` has a vertex number per record, and ``values`` the other arrays of the records by
     name.
@@ -193,7 +193,9 @@ def columns_of_records(asked: Asked, source: np.ndarray, values: Values) -> dict
 def iter_level_counts(
     graph: Graph, traversals: Traversals, limit: float | None
 ) -> Iterable[tuple[Array, np.ndarray]]:
-    """Return, for some sources at a time, their level counts and numbers of stored edges.
+    """Return, for some sources at a time, their level counts and numbers of stored edges. They are
+    counted from the distances of ``traversals`` up to ``limit``, None for no limit; counts that the
+    searches returned are taken as they are, all at once.
 
     The counts have the shape (k, n_levels): the vertices at 0, 1, 2, ... hops from each source. The
     numbers of edges, int64 of shape (k,), count the edges that leave the vertices reached. They are

@@ -24,7 +24,7 @@ def only_for(
     why: str = _IS_FOR,
     remedy: str = "leave it out",
 ) -> Constraint:
-    """Return the rule that an option is for some kinds of result alone.
+    """Return the rule that the option ``name`` is for some kinds of result alone.
 
     ``takes(kind)`` says whether a kind takes the option; by default, those kinds take it that list
     it among their options. ``why`` and ``remedy`` are the texts of a ``Constraint``. A settings
@@ -190,7 +190,8 @@ def violations(
 def check(kind: ResultKind, algorithm: str, written: Mapping[str, str | None]) -> None:
     """Raise InputError for the first row of ``ROWS`` that the options violate.
 
-    ``written`` has the options by name, each as the caller writes it, or None if it is not given.
+    ``kind`` is the result kind that is asked for, and ``algorithm`` is "bfs" or "sssp". ``written``
+    has the options by name, each as the caller writes it, or None if it is not given.
     """
     given = GivenOptions(kind=kind, algorithm=algorithm, written=written)
     refuse(violation for _, violation in violations(given))
@@ -202,6 +203,7 @@ def choose_kind(result: str, k: Any, has_targets: bool) -> tuple[str, Any]:
     ``result`` is the name that the user gives. "nearest" and "k_nearest" each stand for three
     kinds: with targets for ``nearest_targets``, else with ``k`` for ``k_nearest``, and for
     themselves if there is neither. Other names, and their ``k``, are returned as they are.
+    ``has_targets`` says whether targets are given. ``k`` is None if it is not given.
     """
     if result not in ("nearest", "k_nearest") or (k is None and not has_targets):
         return result, k

@@ -80,7 +80,7 @@ class StreetsWithin(CheckedOptions):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what determines a result."""
+        """The SHA-256 of the cutoffs and the columns, as hexadecimal digits."""
         return compute_digest([self.cutoffs.tolist(), self.along.digest])
 
     def list_streets(self, graph: Graph, is_weighted: bool) -> _Streets:
@@ -99,7 +99,8 @@ def check_options(
 ) -> StreetsWithin:
     """Return the checked options of ``streets``: the cutoffs, and the columns to add up.
 
-    ``numbers`` has what is known of the ends of the searches, which is not needed here.
+    ``kind`` is the result kind, and ``algorithm`` is "bfs" or "sssp". ``numbers`` has what is known
+    of the ends of the searches, which is not needed here.
 
     Raises InputError: the graph has negative weights or closed vertices, or does not know its rows;
     a cutoff is wrong; or ``along`` is no table with a finite number per row of the edge list.
@@ -188,8 +189,8 @@ def _reached_by(distance: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
 def _list_streets(graph: Graph, is_weighted: bool, values: Mapping[str, np.ndarray]) -> _Streets:
     """Return the edges of a graph, in host memory, as ``_Streets``.
 
-    ``values`` are columns by name with a value per row of the edge list. An edge without a row has
-    0 in each.
+    ``is_weighted`` says whether lengths are weights; else each edge has the length 1. ``values``
+    are columns by name with a value per row of the edge list. An edge without a row has 0 in each.
     """
     host: Any = graph.derived.on_host
     rows = _rows_of_edges(graph)

@@ -18,6 +18,7 @@ def of_levels(asked: Asked, counts: Array) -> SourceRecords:  # noqa: ARG001
     ``make_records`` does of sums of weights.
 
     ``counts``, of shape (k, n_levels), are the vertices of each source at 0, 1, 2, ... hops.
+    ``asked`` is ignored, since the kind has no options.
     """
     summary = summary_of_levels(counts)
     reached, farthest, total, harmonic = summary.T

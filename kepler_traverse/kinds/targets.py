@@ -49,6 +49,7 @@ def places_of_targets(asked: Asked, targets: np.ndarray) -> np.ndarray:
     """Return, for some targets, the columns of the arrays of distances that hold their distances,
     int64.
 
+    ``asked.query`` says what the columns are: all vertices, or the targets of the query.
     ``targets`` are vertex numbers in any order. Each is one of the targets of the query.
     """
     searched: Any = asked.query.targets

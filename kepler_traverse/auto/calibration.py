@@ -70,8 +70,8 @@ def _load_or_measure(device: str) -> Machine:
 
 
 def _calibration_file(device: str) -> Path | None:
-    """Return the file in which the calibration of the machine is stored; None where no file can be
-    written.
+    """Return the file in which the calibration of the machine for ``device``, "cpu" or "cuda", is
+    stored; None where no file can be written.
 
     Its name depends on the properties of the machine, so that a folder may be shared by machines.
     """
@@ -84,8 +84,9 @@ def _calibration_file(device: str) -> Path | None:
 
 
 def _machine_properties(device: str) -> tuple[str | int | None, ...]:
-    """Return properties that distinguish one machine from another. They are a part of the name of
-    the file with its calibration.
+    """Return properties that distinguish one machine from another: those of the current GPU if
+    ``device`` is "cuda", else those of the processor. They are a part of the name of the file with
+    its calibration.
     """
     if device == "cuda":
         gpu = cuda.cp.cuda.Device()
@@ -119,8 +120,8 @@ def _read(file: Path) -> Machine | None:
 
 
 def _write(file: Path, machine: Machine) -> None:
-    """Store a calibration in a file that only this user may read. If that fails, the next process
-    measures again.
+    """Store the calibration ``machine`` in a file that only this user may read. If that fails, the
+    next process measures again.
     """
     with contextlib.suppress(OSError), replacing(file) as partial:
         partial.touch(mode=0o600)

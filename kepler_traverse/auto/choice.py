@@ -63,14 +63,14 @@ class Choice:
             self._ratios.setdefault(name, []).append(seconds / estimated)
 
     def expected(self, name: str, sources: int) -> float:
-        """Return the expected seconds of a strategy for a number of sources: the estimate times the
-        measured correction.
+        """Return the expected seconds of the strategy ``name`` for a number of sources: the
+        estimate times the measured correction.
         """
         return self._estimates[name](sources) * self.factor(name)
 
     def factor(self, name: str) -> float:
-        """Return the measured correction of a strategy's estimates: the smallest ratio of measured
-        to estimated seconds of its latest groups; 1 without a measurement.
+        """Return the measured correction of the estimates of the strategy ``name``: the smallest
+        ratio of measured to estimated seconds of its latest groups; 1 without a measurement.
 
         The smallest ratio is taken because disturbances only add time.
         """
@@ -112,7 +112,7 @@ class Choice:
         expected = self.expected(best, left)
         if expected < WORTH:
             return None
-        # the others, those with the shortest estimate first
+        # the strategies without a group, those with the shortest estimate first
         others = [name for name in self._estimates if name not in self._ratios]
         for name in sorted(others, key=lambda other: self._estimates[other](left)):
             size = self._trial_size(name, left, TRIAL * expected)
@@ -124,7 +124,7 @@ class Choice:
         return None
 
     def _first_group(self, name: str, left: int) -> int:
-        """Return the number of sources of the first group of a strategy.
+        """Return the number of sources of the first group of the strategy ``name``.
 
         It is that of a whole group. But it is smaller if another strategy may be faster, and
         splitting the sources in two costs little. ``left`` is the number of sources that remain.
@@ -149,8 +149,9 @@ class Choice:
         return min(self._groups[name], left)
 
     def _trial_size(self, name: str, left: int, seconds: float) -> int:
-        """Return the number of sources of a trial of a strategy: its group size, halved until its
-        estimate is at most ``seconds``, or it is as small as a trial may be.
+        """Return the number of sources of a trial of the strategy ``name``: its group size, halved
+        until its estimate is at most ``seconds``, or it is as small as a trial may be. It is at
+        most ``left``, the number of sources that remain.
         """
         size = min(self._groups[name], left)
         smallest = max(1, size // _SMALLEST)

@@ -109,6 +109,8 @@ class Costs:
     ) -> float:
         """Return the estimated seconds that a strategy takes for ``n_sources`` sources in groups of
         ``group``, on ``machine``. It is infinite for a strategy without fitted constants.
+
+        ``algorithm`` is "bfs" or "sssp". ``shape`` describes the graph and the searches.
         """
         constants = self.nanoseconds.get(cost_key(algorithm, strategy))
         if constants is None:

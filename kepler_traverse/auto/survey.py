@@ -101,8 +101,9 @@ def forget(graph: Graph) -> None:
 
 
 def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Shape:
-    """Return the shape with what the degrees of the graph say, and for SSSP a sample of its
-    weights: ``skew``, ``scatter``, ``spread`` and ``tail``.
+    """Return the shape with what the degrees of the graph say: ``skew`` and ``scatter``. If
+    ``algorithm`` is "sssp", a sample of the weights gives ``spread`` and ``tail``, too. Without
+    edges the shape stays as it is.
     """
     if not graph.n_edges:
         return shape
@@ -230,8 +231,8 @@ def pile_rounds(shape: Shape) -> float:
     """Return the estimated number of rounds of a near-far search, which relaxes edges of vertices
     up to a distance that grows pile by pile.
 
-    They are the levels, and more the more uneven the weights are: then paths of more edges can be
-    shorter.
+    They are the likely levels of ``shape``, times 1 plus the spread of its weights: the more uneven
+    the weights are, the more often paths of more edges are shorter.
     """
     return shape.likely_rounds * (1 + shape.spread)
 

@@ -73,7 +73,8 @@ def as_graph(matrix: Any, *, directed: bool, weighted: bool) -> Graph:
 
     An infinite or NaN weight is no way to anywhere, so its edge is left out. Weights become
     float64, in which SciPy adds them, or stay integers where no sum of them can round in float64.
-    Without ``weighted`` the graph has no weights.
+    Without ``weighted`` the graph has no weights. Without ``directed`` each entry is an edge in
+    both directions.
     """
     # the ends of each stored entry: its row, and its column
     n = matrix.shape[0]
@@ -121,7 +122,7 @@ def _convert_weights(data: np.ndarray, n_vertices: int) -> np.ndarray:
 
 def check_indices(indices: Any, n_vertices: int) -> np.ndarray:
     """Return the vertex numbers that a user gives as ``indices``, an int64 array of the same shape.
-    Negative ones count from the end, as in Python.
+    Negative ones count from the end of the ``n_vertices`` vertices, as in Python.
 
     Raises InputError: they are no integers, or out of range.
     """

@@ -101,8 +101,8 @@ class Violation(NamedTuple):
         return f"{self.fact}; {self.remedy}" if self.remedy else self.fact
 
 
-# Names in braces in texts, such as "{0}", "{pairs}", "{of=}" or "{result=flows}". The groups are the
-# name, or the place of an option; "=" if it is there; and the text behind "=", which may be empty.
+# Names in braces in texts, such as "{0}", "{pairs}", "{of=}" or "{result=flows}". The groups are
+# the name, or the place of an option; "=" if it is there; and the text behind it, perhaps empty.
 _OPTION = re.compile(r"\{([\w.]+)(?:(=)([^{}]*))?\}")
 
 

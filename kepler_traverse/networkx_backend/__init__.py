@@ -48,7 +48,11 @@ def _with_parameters(name: str, answer: Callable[..., Any]) -> Callable[..., Any
     signature = inspect.signature(networkx_function.orig_func)
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        """Answer a call of NetworkX's function, whose arguments may be given by name."""
+        """Answer a call of NetworkX's function, whose arguments may be given by name.
+
+        ``args`` and ``kwargs`` are the arguments of the call. Raises TypeError if they do not fit
+        NetworkX's signature.
+        """
         bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         try:

@@ -60,7 +60,8 @@ def _summary(
 ) -> _Summary:
     """Return the summary of the distances from ``sources``, or with ``direction="in"`` to them.
 
-    ``sources`` are int64 vertex numbers, which are the ids of the searched graph.
+    ``sources`` are int64 vertex numbers, which are the ids of the searched graph. ``weight`` is an
+    edge attribute, None for hops.
     """
     searched = searched_where_fast(graph, weight, sources.size)
     search: Any = bfs_many if weight is None else sssp_many
@@ -99,7 +100,8 @@ def _is_strongly_connected(graph: KeplerGraph) -> bool:
 def closeness_centrality(G: KeplerGraph, u: Any, distance: Weight, wf_improved: bool) -> Any:
     """Return the closeness of the node ``u``, or a dictionary by node if ``u`` is None.
 
-    Closeness counts the distances from the other nodes to the node.
+    Closeness counts the distances from the other nodes to the node: by the edge attribute
+    ``distance``, or in hops if that is None. ``wf_improved`` is that of ``_closeness``.
     """
     n = len(G)
     if u is not None:
@@ -152,7 +154,8 @@ def harmonic_centrality(G: KeplerGraph, nbunch: Any, distance: Weight, _: None) 
 
 def eccentricity(G: KeplerGraph, v: Any, _: None, weight: Weight) -> Any:
     """Return the largest distance from the node ``v``, or a dictionary by node if ``v`` is None or
-    several nodes. The third parameter is NetworkX's ``sp``.
+    several nodes. The third parameter is NetworkX's ``sp``. ``weight`` is an edge attribute, None
+    for hops.
 
     NetworkXError: a node of ``v`` does not reach every other node.
     """
@@ -178,6 +181,7 @@ def _extreme(name: str) -> Callable[..., Any]:
         """Return what NetworkX's function of that name returns. The second parameter is its ``e``.
 
         ``usebounds`` chooses between two methods of NetworkX. Here it decides about an error alone.
+        ``weight`` is an edge attribute, None for hops.
         """
         # without bounds NetworkX's ``center`` first asks whether the graph is a tree
         if name == "center" and not usebounds:

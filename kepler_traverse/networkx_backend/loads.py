@@ -183,9 +183,10 @@ def _sums(
     """Return the sums of shares of shortest paths over all ordered pairs of one of ``sources`` and
     one of ``targets``, two lists of nodes, None for all nodes.
 
-    ``options`` are those of ``result="betweenness"``. The result is a pandas table with a column
-    ``betweenness`` and a row per node, in the order of their numbers, or with ``of="edges"`` a row
-    per edge with columns ``src`` and ``dst``. It is None if there is no pair.
+    ``weight`` is an edge attribute, None for hops. ``options`` are those of
+    ``result="betweenness"``. The result is a pandas table with a column ``betweenness`` and a row
+    per node, in the order of their numbers, or with ``of="edges"`` a row per edge with columns
+    ``src`` and ``dst``. It is None if there is no pair.
     """
     if sources is None:
         starts = np.arange(len(graph))
@@ -226,7 +227,9 @@ def _of_nodes(
     endpoints: bool,
 ) -> dict[Any, float]:
     """Return betweenness by node. ``sources`` and ``targets`` are nodes, None for all. Where
-    ``targets`` is None, ``sources`` is a sample, from which the sums are scaled up.
+    ``targets`` is None, ``sources`` is a sample, from which the sums are scaled up. ``weight`` is
+    an edge attribute, None for hops. ``normalized`` divides by the number of pairs, and with
+    ``endpoints`` the ends of a path count as nodes on it. Without a pair all values are 0.0.
     """
     table = _sums(graph, weight, sources, targets, endpoints=endpoints)
     if table is None:
@@ -247,8 +250,9 @@ def _scales(
     """Return the factors by which NetworkX's values follow from sums over ordered pairs: one per
     node, or one number.
 
-    ``of`` is "vertices" or "edges", whose sums are scaled. ``sample`` has the nodes that are
-    searched in place of all, None if all are.
+    ``of`` is "vertices" or "edges", whose sums are scaled. With ``normalized`` they are divided by
+    the number of pairs. ``endpoints`` says whether sums count the ends of paths. ``sample`` has the
+    nodes that are searched in place of all, None if all are.
     """
     options = BetweennessOptions(of=of, normalized=normalized, endpoints=endpoints)  # type: ignore[arg-type]
     if sample is None:

@@ -98,8 +98,9 @@ def warn_once(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], problem:
     """Warn a user that a call is left to NetworkX, if it could have been much faster here: the user
     has set NetworkX's ``backend_priority`` to this backend, and the graph is large.
 
-    ``problem`` is the result of ``can_run`` for the call: a reason, or True for a call that is
-    answered, of which nothing is said. A function and a reason are reported once per process.
+    ``name``, ``args`` and ``kwargs`` are the function and the arguments of the call. ``problem`` is
+    the result of ``can_run`` for the call: a reason, or True for a call that is answered, of which
+    nothing is said. A function and a reason are reported once per process.
     """
     if problem is True or "kepler" not in nx.config.backend_priority.algos:
         return
@@ -140,7 +141,10 @@ def _handed_over_problem(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _limits_problem(name: str, arguments: dict[str, Any]) -> str:
-    """Say which limit of a search is no number, or too large. Return ``""`` if none is."""
+    """Say which limit of a search is no number, or too large. Return ``""`` if none is.
+
+    ``name`` is the function that is called, and ``arguments`` has the values of its parameters.
+    """
     limits = ["cutoff", "depth_limit"]
     if name == "descendants_at_distance":  # in other functions it names an edge attribute
         limits.append("distance")
@@ -153,7 +157,11 @@ def _limits_problem(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _method_problem(name: str, arguments: dict[str, Any]) -> str:
-    """Name the ``method`` of a call that this backend does not have. Return ``""`` if it has it."""
+    """Name the ``method`` of a call that this backend does not have. Return ``""`` if it has it, or
+    if the function has no such parameter.
+
+    ``name`` is the function that is called, and ``arguments`` has the values of its parameters.
+    """
     methods = _METHODS if name == "average_shortest_path_length" else _METHODS[2:]
     if "method" in arguments and arguments["method"] not in methods:
         return f"method {arguments['method']!r} is not served"
@@ -163,6 +171,8 @@ def _method_problem(name: str, arguments: dict[str, Any]) -> str:
 def _graph_problem(name: str, arguments: dict[str, Any]) -> str:
     """Say why this backend's result for a graph and its weights would differ from NetworkX's.
     Return ``""`` if it would not.
+
+    ``name`` is the function that is called, and ``arguments`` has the values of its parameters.
     """
     graph = arguments["G"]
     _forget_view(graph)  # first, as the checks below keep what they read in the cache
@@ -194,6 +204,7 @@ def _forget_view(graph: Any) -> None:
 def _may_be_tree(graph: Any, name: str, arguments: dict[str, Any]) -> bool:
     """Return whether NetworkX may have a faster method for a call, since the graph has as many
     edges as a tree. NetworkX has one for ``center`` and ``barycenter`` of trees, without weights.
+    ``name`` is the function that is called, and ``arguments`` has the values of its parameters.
     """
     if name not in ("center", "barycenter"):
         return False
@@ -203,7 +214,12 @@ def _may_be_tree(graph: Any, name: str, arguments: dict[str, Any]) -> bool:
 
 
 def _weight_of_call(name: str, arguments: dict[str, Any]) -> Any:
-    """Return the edge attribute that a call takes weights from, None for hops."""
+    """Return the edge attribute that a call of the function ``name`` takes weights from, None for
+    hops.
+
+    It is ``weight`` of ``arguments``, or ``distance`` for two centralities. A method "unweighted"
+    counts hops, whatever it is.
+    """
     if arguments.get("method") == "unweighted":
         return None
     if name in ("closeness_centrality", "harmonic_centrality"):
@@ -248,6 +264,9 @@ def _limit_problem(argument: str, value: Any) -> str:
 def _load_problem(graph: Any, name: str, arguments: dict[str, Any]) -> str:
     """Say why a call of betweenness or load is left to NetworkX, for other reasons than its
     weights. Return ``""`` if it is not.
+
+    The reasons are edges of multigraphs, of ``load_centrality`` weights, unusual cutoffs and nodes
+    that cannot be sorted, and of functions of subsets sources that are no distinct nodes.
     """
     if name.startswith("edge_") and graph.is_multigraph():
         return "edges of multigraphs have keys"

@@ -208,7 +208,7 @@ def _missing(text: str) -> Callable[[], Exception]:
 
 
 def _both(search: Search) -> tuple[dict[Any, Any], Paths]:
-    """Return NetworkX's dictionaries of distances and of paths, by node."""
+    """Return NetworkX's dictionaries of the distances and of the paths of ``search``, by node."""
     return search.distances(), search.paths()
 
 
@@ -256,7 +256,8 @@ def search_dijkstra(
     incoming: bool = False,
 ) -> Search:
     """Search by Dijkstra's algorithm from the vertex number ``source``, along edges or, with
-    ``incoming``, against them. Distances above ``cutoff`` are left out.
+    ``incoming``, against them. Distances above ``cutoff``, None for no limit, are left out.
+    ``weight`` is an edge attribute; with None each edge counts 1.
     """
     return search_weighted(graph, np.array([source]), weight, cutoff, incoming=incoming)
 
@@ -265,8 +266,9 @@ def search_bellman_ford(
     graph: KeplerGraph, source: int, weight: Weight, heuristic: bool = True, incoming: bool = False
 ) -> BellmanFord:
     """Search by the Bellman-Ford algorithm from the vertex number ``source``, along edges or, with
-    ``incoming``, against them. ``heuristic`` looks for a negative cycle at each improvement, which
-    notices it earlier. NetworkXUnbounded: there is one.
+    ``incoming``, against them. ``weight`` is an edge attribute; with None each edge counts 1.
+    ``heuristic`` looks for a negative cycle at each improvement, which notices it earlier.
+    NetworkXUnbounded: there is a negative cycle.
     """
     edges = _weighted_edges(graph, weight, incoming)
     status, distance, floats, discovered, starts, parents = kernels.bellman_ford(
@@ -324,7 +326,9 @@ def _from_each(graph: KeplerGraph, search: Callable[[int], Search]) -> Iterator[
         def search_one(
             i: int, _thread: int, begin: int = begin, results: list[Any] = results
         ) -> None:
-            """Write the result of source ``i`` of the group."""
+            """Write the result of source ``i`` of the group, which is vertex ``begin + i``. The
+            number of the thread is ignored: each search has memory of its own.
+            """
             results[i] = search(begin + i)
 
         threads.for_each(search_one, len(results))
@@ -432,7 +436,8 @@ def _find_sources(graph: KeplerGraph, sources: Any) -> np.ndarray:
 
 def _from_nearest(graph: KeplerGraph, sources: Any, cutoff: float | None, weight: Weight) -> Search:
     """Search from several nodes together, so that each vertex has the distance from its nearest
-    source. Distances above ``cutoff`` are left out.
+    source. Distances above ``cutoff``, None for no limit, are left out. ``weight`` is an edge
+    attribute; with None each edge counts 1.
     """
     return search_weighted(graph, _find_sources(graph, sources), weight, cutoff)
 

@@ -25,7 +25,8 @@ def _tree_edges(
     """Return the edges of the tree of a breadth-first search from the node ``source``: two lists of
     nodes, parents and their children, in the order in which the children are discovered.
 
-    With ``incoming`` the search is against the edges.
+    With ``incoming`` the search is against the edges. ``depth_limit`` is the largest number of
+    hops, None for no limit.
     """
     graph_kind = "digraph" if graph.directed else "graph"
     vertex = graph.to_number(
@@ -40,8 +41,10 @@ def _tree_edges(
 def bfs_edges(
     G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield the edges of the tree of a breadth-first search, each as (parent, child). With
-    ``reverse`` the search is against the edges.
+    """Yield the edges of the tree of a breadth-first search from the node ``source``, each as
+    (parent, child). With ``reverse`` the search is against the edges. ``depth_limit`` is the
+    largest number of hops, None for no limit. The last parameter, NetworkX's ``sort_neighbors``, is
+    None in each call.
     """
     yield from zip(*_tree_edges(G, source, reverse, depth_limit), strict=True)
 
@@ -50,7 +53,9 @@ def bfs_tree(
     G: KeplerGraph, source: Any, reverse: bool, depth_limit: float | None, _: None
 ) -> nx.DiGraph:
     """Return the tree of a breadth-first search, as a graph of NetworkX whose edges lead from the
-    source. With ``reverse`` the search is against the edges of ``G``.
+    source. With ``reverse`` the search is against the edges of ``G``. ``depth_limit`` is the
+    largest number of hops, None for no limit. The last parameter, NetworkX's ``sort_neighbors``, is
+    None in each call.
     """
     tree = nx.DiGraph()
     tree.add_node(source)  # the source is in the tree also if it has no edges
@@ -61,7 +66,10 @@ def bfs_tree(
 def bfs_predecessors(
     G: KeplerGraph, source: Any, depth_limit: float | None, _: None
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield each node that the source reaches, and its parent in the tree of the search."""
+    """Yield each node that the source reaches, without the source, and its parent in the tree of
+    the search. ``depth_limit`` is the largest number of hops, None for no limit. The last
+    parameter, NetworkX's ``sort_neighbors``, is None in each call.
+    """
     parents, children = _tree_edges(G, source, False, depth_limit)
     yield from zip(children, parents, strict=True)
 
@@ -70,7 +78,9 @@ def bfs_successors(
     G: KeplerGraph, source: Any, depth_limit: float | None, _: None
 ) -> Iterator[tuple[Any, list[Any]]]:
     """Yield each node that has children in the tree of a breadth-first search, with a list of them.
-    If no node has any, yield the source and an empty list, as NetworkX does.
+    If no node has any, yield the source and an empty list, as NetworkX does. ``depth_limit`` is the
+    largest number of hops, None for no limit. The last parameter, NetworkX's ``sort_neighbors``, is
+    None in each call.
     """
     pairs = zip(*_tree_edges(G, source, False, depth_limit), strict=True)
     has_children = False
@@ -85,7 +95,7 @@ def bfs_successors(
 def bfs_layers(G: KeplerGraph, sources: Any) -> Iterator[list[Any]]:
     """Yield a list of the nodes at each number of hops from the nearest source, 0 first.
 
-    ``sources`` is one node, or several.
+    ``sources`` is one node, or several. A node that is not in the graph raises NetworkXError.
     """
     # ``set``, as NetworkX: it decides about the order of the sources
     nodes = [sources] if sources in G else list(set(sources))

@@ -50,8 +50,8 @@ def answering_labels(graph: Any, query: Query, metric: str) -> HubLabels | None:
 
 
 def targets_per_source(query: Query) -> float:
-    """Return the mean number of targets of a source, whether each source has targets of its own or
-    all have the same.
+    """Return the mean number of targets of a source in ``query``, whether each source has targets
+    of its own or all have the same.
     """
     if query.has_target_lists or query.targets is None:
         return query.targets_per_source

@@ -137,8 +137,8 @@ class Sums:
     """
 
     def __init__(self, graph: Graph, algorithm: str, limit: float | None = None) -> None:
-        """Begin with the type of the weights of ``graph``. ``limit`` is the largest distance of
-        interest; None without a limit.
+        """Begin with the type of the weights of ``graph``. ``algorithm`` is "bfs", whose hops never
+        round, or "sssp". ``limit`` is the largest distance of interest; None without a limit.
         """
         self.graph = graph
         # with negative weights no search is pruned
@@ -347,8 +347,9 @@ def common_type(first: np.dtype, second: np.dtype) -> np.dtype:
 
 
 def convert_distances(distance: Array, dtype: np.dtype) -> Array:
-    """Return distances in a type that holds them; unreached vertices get the value that stands for
-    them in that type.
+    """Return distances in ``dtype``, a type that holds them; unreached vertices get the value that
+    stands for them in that type. Between types of one kind, integers or floats, values are kept as
+    they are.
     """
     if distance.dtype.kind == dtype.kind:
         return distance.astype(dtype, copy=False)
@@ -359,7 +360,7 @@ def convert_distances(distance: Array, dtype: np.dtype) -> Array:
 
 
 def concatenate_numbers(parts: Sequence[Array]) -> Array:
-    """Concatenate arrays that several groups of searches have computed, at least one.
+    """Concatenate ``parts``, arrays that several groups of searches have computed, at least one.
 
     If some are int64 and some are floats, the floats hold integers, and the result is int64. NumPy
     would make float64 of both, which may round.

@@ -101,7 +101,7 @@ def arrow_tables() -> FrameKind:
 
 
 def frame_of_one(plan: Any, source: VertexId, unreached: str) -> Any:
-    """Run a ``Plan`` from the vertex with the id ``source`` and return its frame.
+    """Run ``plan``, a ``Plan``, from the vertex with the id ``source`` and return its frame.
 
     ``unreached`` says how vertices without a path are shown, one of ``UNREACHED_CHOICES``.
     """
@@ -296,8 +296,9 @@ def make_columns(
 def _columns_of_all(
     graph: Graph, result: Traversal, query: Query, unreached: str
 ) -> dict[str, Column]:
-    """Return the columns of all vertices, or of all targets of the query, by name. The rows of
-    vertices that are not reached have nulls, or the marks of cuGraph, as ``unreached`` says.
+    """Return the columns of all vertices, or of all targets of the query, by name. ``result`` has
+    the distances, and perhaps predecessors. The rows of vertices that are not reached have nulls,
+    or the marks of cuGraph, as ``unreached`` says: "null" or "cugraph".
     """
     xp = namespace(result.distance)
     reached = result.reached
@@ -827,8 +828,8 @@ def columns_on_device(columns: dict[str, Column], graph: Graph) -> dict[str, Col
     xp = namespace(graph.offsets)
 
     def move(values: Any) -> Any:
-        """Return an array on the device of the graph. Strings of pyarrow, which are no arrays, stay
-        as they are.
+        """Return ``values`` as an array on the device of the graph. Strings of pyarrow and None,
+        which are no arrays, stay as they are.
         """
         if hasattr(values, "dtype"):
             return xp.asarray(values)

@@ -127,7 +127,9 @@ class Plan:
         return result
 
     def run(self, number: int) -> Traversal:
-        """Alias of ``run_number``. To traverse from an id, call the plan."""
+        """Alias of ``run_number``: ``number`` is a vertex number. To traverse from an id, call the
+        plan.
+        """
         return self.run_number(number)
 
     def run_unguarded(self, number: int) -> Traversal:
@@ -247,7 +249,8 @@ class Plan:
 
 
 def passes_limit(graph: Graph, algorithm: str, query: Query) -> bool:
-    """Return whether a search returns vertices beyond its limit, so that its result must be cut.
+    """Return whether a search by ``algorithm`` returns vertices beyond the limit of ``query``, so
+    that its result must be cut. Without a limit it does not.
 
     With negative weights it does, because a path to a vertex within the limit may lead through
     vertices beyond it.
@@ -261,9 +264,10 @@ def strategy_that_ran(
     strategy: StrategyT, strategies: Sequence[StrategyT], outcome: Any
 ) -> StrategyT:
     """Return the strategy that computed an outcome: ``strategy``, which was chosen, or the one for
-    int64 sums of the same device.
+    int64 sums of the same device, if ``strategies`` have one.
 
-    The type of the distances shows which.
+    The type of the distances shows which. An outcome without distances counts as that of the chosen
+    one.
     """
     if outcome.distance is None or outcome.distance.dtype != np.int64:
         return strategy
@@ -278,8 +282,8 @@ def strategy_that_ran(
 
 
 def traversal_fields(outcome: Any) -> dict[str, Any]:
-    """Return the fields of an ``Outcome`` or ``MultiSourceOutcome`` that a ``Traversal`` or
-    ``Traversals`` also has, by name.
+    """Return the fields of ``outcome``, an ``Outcome`` or ``MultiSourceOutcome``, that a
+    ``Traversal`` or ``Traversals`` also has, by name: all but ``below``, a bound of the distances.
     """
     fields: dict[str, Any] = outcome._asdict()
     del fields["below"]
@@ -297,8 +301,9 @@ def make_query(
 ) -> Query:
     """Return the query that follows from options as users give them.
 
-    ``predecessors`` says whether these are wanted, ``limit`` is the largest distance of interest,
-    and ``targets`` are ids. ``others`` are fields of ``Query`` that need no check.
+    ``algorithm`` is "bfs" or "sssp". ``predecessors`` says whether these are wanted, ``limit`` is
+    the largest distance of interest, None for no limit, and ``targets`` are ids, None for all
+    vertices. ``others`` are fields of ``Query`` that need no check.
 
     Raises InputError or UnknownVertexError: an option has a wrong value, a target is no vertex, or
     hops are asked for in a graph with closed vertices.

@@ -239,7 +239,9 @@ class Traversals(_DisplayedRows):
         )
 
     def _part(self, part: slice) -> Traversals:
-        """Return the traversals from the sources in a slice."""
+        """Return the traversals from the sources in the slice ``part``, whose step is 1. Arrays are
+        views of these.
+        """
         names = ("sources", "distance", "predecessor", "limits", "rounds", "counts", "sums")
         fields = {name: getattr(self, name) for name in names}
         selected: dict[str, Any] = {
@@ -285,7 +287,8 @@ class Traversals(_DisplayedRows):
 
     def within(self, limits: list[Any]) -> Traversals:
         """Return traversals in which vertices beyond the limit of their source are unreached, in
-        arrays of their own. ``limits`` has one limit per source.
+        arrays of their own. ``limits`` has one limit per source. Sparse distances stay sparse;
+        other forms become an array with a row per source.
         """
         if getattr(self.distance, "form", "") == "sparse":
             return replace(self, distance=cast(Any, self.distance).within(limits), limits=limits)
@@ -346,7 +349,7 @@ def without_farther(result: Any, limit: float) -> Any:
 
 
 def join_traversals(parts: Sequence[Traversals]) -> Traversals:
-    """Return the traversals of several groups of one plan as those of one group.
+    """Return the traversals of several groups of one plan, at least one, as those of one group.
 
     Their distances are of one form. Hops get the widest type of a group.
     """
@@ -385,8 +388,8 @@ def join_traversals(parts: Sequence[Traversals]) -> Traversals:
 
 
 def _join_counts(parts: Sequence[Array]) -> Array:
-    """Return the numbers of vertices per source and level of several groups as one array of shape
-    (k, levels).
+    """Return ``parts``, the numbers of vertices per source and level of several groups, as one
+    array of shape (k, levels).
 
     A group with fewer levels than another gets zeros behind its last one.
     """
@@ -396,8 +399,9 @@ def _join_counts(parts: Sequence[Array]) -> Array:
 
 
 def _rows_of_arrays(distance: Array | None, predecessor: Array | None) -> list[tuple[str, object]]:
-    """Return the types of a result's arrays for display, as pairs of a name and a value. Their
-    contents are not read, as they may be in GPU memory.
+    """Return the types of a result's arrays for display, as pairs of a name and a value; None
+    stands for an array that the result lacks. Their contents are not read, as they may be in GPU
+    memory.
     """
     if distance is None:
         description = "none"
@@ -434,7 +438,8 @@ def checksum(result: Traversal, integers: bool = False) -> int:
 
 def _checksum_of_arrays(result: Traversal, integers: bool = False) -> int:
     """Return the sum that ``checksum`` returns, by operations on arrays of NumPy or CuPy: for
-    results in GPU memory. Sums of 64 bits wrap around.
+    results in GPU memory. Sums of 64 bits wrap around. ``integers`` says whether distances
+    represent integers.
     """
     xp = namespace(result.distance)
     vertex = xp.flatnonzero(result.reached)

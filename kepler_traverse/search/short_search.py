@@ -117,8 +117,9 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
     on a CPU, as amounts of one core.
 
     The terms count searches (``start``), vertices reached (``vertex``), steps of sorting them
-    (``sort``), edges visited (``edge``), and loads that come from memory (``fetch``). ``machine``
-    is a ``Machine`` of ``auto.costs``.
+    (``sort``), edges visited (``edge``), and loads that come from memory (``fetch``). ``shape``
+    describes the graph and the reach of the searches. The size of a group is ignored: the cost per
+    source does not depend on it. ``machine`` is a ``Machine`` of ``auto.costs``.
     """
     # ``reach`` and ``walked`` are shares of the vertices and of the edges that a search visits.
     per_worker = sources_per_worker(n_sources, machine.cores)
@@ -137,6 +138,9 @@ def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, 
 def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, float]:
     """Return the same as ``terms`` for weighted searches, where searches from sources near each
     other are made together, as a line; and ``miss``, the loads that miss the cache of a core.
+
+    The arguments are those of ``terms``: ``shape`` describes the graph and the reach of a search,
+    ``n_sources`` is the number of sources of the run, and ``group`` makes no difference.
 
     The estimate takes sources as spread evenly over a plane, and what a search reaches as a disk.
     """
@@ -166,7 +170,8 @@ def terms_of_sums(shape: Shape, n_sources: int, group: int, machine: Any) -> dic
 
 def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
     """Return the bytes that searches from a group of ``group`` sources take on a GPU: tables in
-    global memory, and rows, which are put into the order of the sources.
+    global memory, and rows, which are put into the order of the sources. ``shape`` describes the
+    graph and the reach of the searches, and ``query`` what they return.
 
     For a group whose rows would be too large, return more than any memory has, so that a smaller
     group is taken.
@@ -184,7 +189,8 @@ def memory_on_gpu(shape: Shape, query: Query, group: int) -> int:
 
 def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dict[str, float]:
     """Return how much of each term of the cost model the searches from ``n_sources`` sources take
-    on a GPU, in groups of ``group``.
+    on a GPU, in groups of ``group``. ``shape`` describes the graph and the reach of the searches.
+    The machine is ignored: amounts are those of all searches together.
 
     A search keeps what it reaches in a table, in the shared memory of a multiprocessor or, if it is
     too large, in global memory. The terms count groups (``level``), searches (``start``), vertices
@@ -218,6 +224,9 @@ def terms_on_gpu(shape: Shape, n_sources: int, group: int, _machine: Any) -> dic
 def kernels(graph: Any, query: Query, group: int, counts_hops: bool) -> list[Any]:  # noqa: ARG001
     """Return requests for the kernels that a plan will need, so that they can be compiled before
     the plan is made.
+
+    The kernels depend on the type of the distances alone: int32 if ``counts_hops``, else that of
+    the weights. So ``query`` and ``group`` are ignored.
     """
     return on_gpu.likely_kernels(np.dtype(np.int32) if counts_hops else graph.weights.dtype)
 
@@ -270,8 +279,8 @@ def strategies(
 
 
 def largest_distance(graph: Any, query: Query, counts_hops: bool) -> Any:
-    """Return the limit of all sources in the type of the distances: int32 for hops, else the type
-    of the weights.
+    """Return the limit of the query as a scalar in the type of the distances: int32 if
+    ``counts_hops``, else the type of the weights.
 
     Without a limit, it is the largest hop count, or infinity.
     """
@@ -332,8 +341,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     perhaps with targets of each, and returns a ``MultiSourceOutcome``.
 
     The vertices reached, and their distances, come to host memory also from a GPU, and everything
-    is computed of them there. ``overflow_error(graph)`` returns the error for a distance beyond the
-    type of the weights; None where there is no such distance.
+    is computed of them there. ``query`` says what the outcome has, and ``counts_hops`` whether
+    distances are numbers of edges. ``overflow_error(graph)`` returns the error for a distance
+    beyond the type of the weights; None where there is no such distance.
     """
     is_on_gpu = graph.device == "cuda"
     plan_search = _search_on_gpu if is_on_gpu else _search_on_cpu
@@ -342,13 +352,20 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
     move = namespace(graph.offsets).asarray
 
     def narrow(rows: Any) -> Any:
-        """Return hops in the narrowest type that holds them, and weighted distances as they are."""
+        """Return ``rows``, an array of distances, in the narrowest type if they are hops; weighted
+        distances as they are.
+        """
         if counts_hops:
             return rows.astype(hops_dtype(int(rows.max(initial=0))), copy=False)
         return rows
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
-        """Search from a group of sources, and return what the query asks for."""
+        """Search from a group of ``sources``, vertex numbers, and return what the query asks for:
+        distances at targets, numbers of vertices per level, or the distances of what is reached,
+        sparse or in an array with a row per source.
+
+        ``lists`` has targets of each source; None: those of the query, if there are some.
+        """
         # A copy in C order: compiled code is compiled again for another layout.
         sources = np.array(sources, np.int64)
         result_limits: list[Any] = [query.limit] * sources.size
@@ -406,7 +423,9 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
 
 
 def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
-    """Return the ``Search`` of a plan on a CPU, whose memory its searches share."""
+    """Return the ``Search`` of a plan on a CPU, whose memory its searches share. ``query`` says
+    what is kept of what they reach, and ``counts_hops`` whether distances are numbers of edges.
+    """
     n = graph.n_vertices
     dtype = largest_distance(graph, query, counts_hops).dtype
     marks = Marks(n)
@@ -427,7 +446,8 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     ) -> tuple[SparseDistances, Any, np.ndarray]:
         """Search from a group of sources, in parts that threads take.
 
-        ``lists`` are ``TargetLists`` or None. Return the reached vertices with their distances, the
+        ``lists`` are ``TargetLists`` or None. ``limits`` has the largest distance of each source,
+        in the type of the distances. Return the reached vertices with their distances, the
         distances at the targets, and up to where each search is complete.
         """
         # Where the distances at the targets of each source begin in ``at_targets``, flattened. All
@@ -465,7 +485,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         stops = np.empty(k, dtype)
 
         def search_part(item: int, _thread: int) -> None:
-            """Search from the sources of part ``item``, and keep its rows, sizes and ends."""
+            """Search from the sources of part ``item``, and keep its rows, sizes and ends. The
+            number of the thread is ignored: ``marks`` lends scratch to any thread.
+            """
             part = source_order[item * part_size : (item + 1) * part_size]
             # ``_NO_END``: the searches may visit any number of edges.
             of_lists = list_values, list_of[part], keep, at_targets.reshape(-1), first_answer[part]
@@ -483,7 +505,9 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
         distance = np.empty(offsets[-1], dtype)
 
         def put_part(item: int, _thread: int) -> None:
-            """Copy the rows of part ``item`` to the places of their sources."""
+            """Copy the rows of part ``item`` to the places of their sources. The number of the
+            thread is ignored: no scratch is needed.
+            """
             part = source_order[item * part_size : (item + 1) * part_size]
             cpu.put_rows(*part_rows[item], sizes[part], offsets[part], vertices, distance)
             part_rows[item] = None  # frees them
@@ -534,8 +558,8 @@ def make_goals(graph: Any, query: Query) -> cpu.Goals:
 
 
 def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
-    """Return whether a distance may exceed the largest number of its type: only without a limit,
-    and if a path of the heaviest edges may.
+    """Return whether a distance may exceed the largest number of its type: only without a limit in
+    ``query``, and if a path of the heaviest edges may. Hops, as ``counts_hops`` says, never do.
     """
     if counts_hops or query.limit is not None or not graph.n_edges:
         return False
@@ -546,7 +570,8 @@ def _may_overflow(graph: Any, query: Query, counts_hops: bool) -> bool:
 
 def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
     """Return the ``Search`` of a plan on a GPU. Distances at targets are looked up among those of
-    the reached vertices, in host memory.
+    the reached vertices, in host memory. ``counts_hops`` says whether distances are numbers of
+    edges.
     """
     n = graph.n_vertices
     marks = Marks(n)
@@ -587,7 +612,10 @@ def _search_on_gpu(graph: Any, query: Query, counts_hops: bool) -> Search:
 
 
 def _searches_on_gpu(graph: Any, query: Query, counts_hops: bool) -> on_gpu.ShortSearches:
-    """Return the searches of a plan on a GPU, with the arrays that they use again and again."""
+    """Return the searches of a plan on a GPU, with the arrays that they use again and again.
+    ``query`` has the nearest targets, if any, and ``counts_hops`` says whether distances are
+    numbers of edges.
+    """
     dtype = largest_distance(graph, query, counts_hops).dtype
     return on_gpu.ShortSearches(
         graph, None if counts_hops else graph.weights, dtype, make_goals(graph, query)
@@ -598,9 +626,11 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
     """Return the shape of a graph with the reach of searches as the query asks for them, measured
     on a few searches.
 
-    The shape stays as it is if these searches visit more than ``most`` edges, all together. For
-    searches that end at the nearest targets, a few that end before that are enough. On a GPU it
-    also stays as it is if the searches have no end, or reach too much for the small tables.
+    ``counts_hops`` says whether distances are numbers of edges. The shape stays as it is if these
+    searches visit more than ``most`` edges, all together. For searches that end at the nearest
+    targets, it is enough if a few end before ``most`` edges are visited. On a GPU ``most`` is
+    ignored: there the shape stays as it is if the searches have neither a limit nor targets, or
+    reach too much for the small tables.
     """
     # Random sources, or where each source has its own targets some of the sources with these.
     n = graph.n_vertices

@@ -181,7 +181,9 @@ class SparseDistances:
         return self._spread(self.distance, unreached_value(self.dtype))
 
     def move(self, values: np.ndarray) -> Array:
-        """Return an array in host memory as one on the device of the graph."""
+        """Return ``values``, an array in host memory, as one on the device of the graph: the same
+        array unless the graph is on a GPU.
+        """
         if self.graph is None:
             return values
         return namespace(self.graph.offsets).asarray(values)
@@ -220,8 +222,8 @@ class SparseDistances:
         return rows
 
     def distance_between(self, row_number: int, vertex: int) -> Any:
-        """Return the distance to a vertex from the source of the row with a number; the value of
-        unreached vertices if it is not reached.
+        """Return the distance to the vertex number ``vertex`` from the source of row
+        ``row_number``; the value of unreached vertices if it is not reached.
         """
         row = slice(self.offsets[row_number], self.offsets[row_number + 1])
         distances = self.distance[row][self.vertices[row] == vertex]
@@ -266,7 +268,7 @@ class SparseDistances:
         )
 
     def _with_entries_where(self, is_kept: np.ndarray) -> SparseDistances:
-        """Return distances with the entries where a mask, bool of shape (size,), is True."""
+        """Return distances with the entries where ``is_kept``, bool of shape (size,), is True."""
         # ``make_offsets`` counts the entries before each one that stay: read at the begin of each
         # row, that is where the new row begins.
         return self._with_entries(make_offsets(is_kept)[self.offsets], is_kept)
@@ -352,6 +354,10 @@ class SparseDistances:
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield, for some sources at a time, the numbers of vertices per level and of stored edges,
         as ``distance_stats.count_levels`` does from the same arguments.
+
+        Vertices are counted at 0, 1, 2, ... hops, up to ``limit``, None for no limit: int64 of
+        shape (n_sources, levels). Edges, int64 of shape (n_sources,), are those that leave the
+        reached vertices. ``offsets`` are those of the graph. Distances must be hops.
         """
         deepest = int(self.distance.max(initial=0))
         if limit is not None:
@@ -433,7 +439,7 @@ class SparseDistances:
 
         def point_back_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> int:
             """Write the predecessors of the rows of one part, and return how many vertices have
-            none.
+            none. ``place`` and ``offsets`` are those of ``_map_parts``.
             """
             rows = cpu.Rows(offsets, self.vertices, self.distance)
             return cpu.point_back(edges, sources[part], rows, place, predecessor)
@@ -443,15 +449,16 @@ class SparseDistances:
         return replace(self, predecessor=predecessor)
 
     def walk_back(self, lists: TargetLists) -> tuple[np.ndarray, np.ndarray]:
-        """Return the paths to the targets of each source along the predecessors, which must be
-        known: the number of vertices of each path, and these vertices, as ``results.Routes`` has
-        them.
+        """Return the paths to the targets of each source, ``lists``, along the predecessors, which
+        must be known: the number of vertices of each path, 0 without a path, and these vertices,
+        path by path from its source to its target.
         """
         sizes = np.zeros(lists.vertices.size, np.int64)
 
         def walk_part(place: np.ndarray, part: slice, offsets: np.ndarray) -> np.ndarray:
-            """Write the numbers of vertices of the paths to the targets of some sources, and return
-            these vertices. ``_map_parts`` calls it.
+            """Write the numbers of vertices of the paths to the targets of the sources in ``part``,
+            and return these vertices. ``_map_parts`` calls it, with ``place`` as scratch and where
+            the rows begin, ``offsets``.
             """
             list_offsets = lists.offsets[part.start : part.stop + 1]
             return cpu.walk_back(
@@ -483,7 +490,9 @@ class SparseDistances:
         results: list[Any] = [None] * n_parts
 
         def call_item(item: int, _thread: int) -> None:
-            """Do the work of one part, with marks that no other thread uses meanwhile."""
+            """Do the work of part ``item``, with marks that no other thread uses meanwhile. The
+            number of the thread is ignored: marks are lent to any thread.
+            """
             part = slice(item * AT_ONCE, (item + 1) * AT_ONCE)
             with self.marks.lent() as (place, _, _):
                 results[item] = work(place, part, self.offsets[part.start : part.stop + 1])
@@ -506,7 +515,9 @@ class SparseDistances:
         return self.graph.derived.on_host.offsets
 
     def _run(self, kernel: Any, *args: Any) -> None:
-        """Run a compiled function over all rows. Threads take ``cpu.CHUNK`` rows at a time."""
+        """Run the compiled function ``kernel`` with ``args`` over all rows. Threads take
+        ``cpu.CHUNK`` rows at a time. Results are written to arrays among ``args``.
+        """
         threads.run(kernel, -(-len(self) // cpu.CHUNK), *args)
 
 

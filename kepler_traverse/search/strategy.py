@@ -38,7 +38,7 @@ StrategyT = TypeVar("StrategyT", bound="BaseStrategy")
 
 def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
     """Return a text that says why a graph without weights cannot be searched, or None if it has
-    weights.
+    weights. The strategy is ignored: it is the same for all.
 
     The functions below return the same about other requirements. They are the values of
     ``WHY_NOT``.
@@ -52,21 +52,27 @@ def _why_no_weights(_strategy: BaseStrategy, graph: Graph) -> str | None:
 
 
 def _why_not_narrow(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why the vertex numbers of a graph cannot be taken, or None if they have 32 bits."""
+    """Return why the vertex numbers of a graph cannot be taken, or None if they have 32 bits. The
+    strategy is ignored: it is the same for all.
+    """
     if graph.targets.dtype.itemsize <= 4:
         return None
     return "cannot take 2^31 vertices or more"
 
 
 def _why_not_non_negative(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why the weights of a graph cannot be taken, or None if none is negative."""
+    """Return why the weights of a graph cannot be taken, or None if none is negative. The strategy
+    is ignored: it is the same for all.
+    """
     if not graph.has_negative_weights:
         return None
     return "cannot take negative weights"
 
 
 def _why_not_acyclic(_strategy: BaseStrategy, graph: Graph) -> str | None:
-    """Return why paths in a graph cannot be summed in topological order, or None if they can."""
+    """Return why paths in a graph cannot be summed in topological order, or None if they can. The
+    strategy is ignored: it is the same for all.
+    """
     # There is no such order of an undirected graph, nor of one with a cycle.
     if graph.derived.topological_order is None:
         return "needs a directed graph without a cycle, and this graph has one"
@@ -154,8 +160,11 @@ PrepareMany = Callable[[Graph, Query, int], MultiSourceSearch]  # for groups of 
 
 
 class MultiSourceModule(Protocol):
-    """A module that implements a ``MultiSourceStrategy``; see the attributes of the same names
-    there.
+    """A module that implements a ``MultiSourceStrategy`` by functions of these names.
+
+    ``plan(graph, query, group)`` prepares a search, ``memory(shape, query, group)`` returns bytes,
+    ``group_size(n_sources)`` how many sources are searched together, and ``terms(shape, n_sources,
+    group, machine)`` amounts of the cost model.
     """
 
     @property
@@ -251,7 +260,7 @@ class BaseStrategy:
 
     def knobs_from(self, knobs: Any) -> Any:
         """Return options of this strategy from an instance of ``knobs`` or a mapping of names to
-        values; None stays None.
+        values; None stays None. Names that a mapping leaves out get their defaults.
 
         Raises
         ------
@@ -307,7 +316,8 @@ def _check_type(name: str, value: Any, kind: type) -> None:
     """Raise InputError unless the value of a knob has the type of its default, ``kind``. ``name``
     is what the error calls it.
 
-    The dataclass of the knobs checks the range.
+    Types besides bool, int, float and str, such as that of None, are not checked. The dataclass of
+    the knobs checks the range.
     """
     if kind is bool:
         if not isinstance(value, bool):
@@ -382,8 +392,9 @@ class Shape(NamedTuple):
         lattice for few edges and no hubs, or else a small number.
         """
         degree = self.n_edges / max(self.n_vertices, 1)
-        # The mean degree times the skew is the largest degree. On a path or a cycle, the farthest
-        # vertex is at half of the vertices or beyond, wherever the source is.
+        # ``skew`` is the largest degree divided by the mean, so the product is the largest degree. On
+        # a path or a cycle, the farthest vertex is at half of the vertices or beyond, wherever the
+        # source is.
         if degree * self.skew <= _PATH_DEGREE and not self.directed:
             return max(0.5 * self.n_vertices, 1.0)
         # 12 is a guess for all other graphs: many edges, or hubs, make paths short.
@@ -514,7 +525,10 @@ def state_bytes(
     """
 
     def estimate_bytes(n_vertices: int, n_edges: int, predecessors: bool) -> int:
-        """Return the bytes for a graph, as ``Strategy.memory`` does."""
+        """Return the bytes for a graph of ``n_vertices`` vertices and ``n_edges`` stored edges, as
+        ``Strategy.memory`` does. ``predecessors`` says whether predecessors are computed, a vertex
+        number per vertex.
+        """
         index = index_dtype(n_vertices).itemsize
         bytes_of_state = n_vertices * (fixed + index * numbers) + n_edges * (
             edge_bytes + index * edge_numbers
@@ -536,15 +550,15 @@ def per_core(n: int) -> Callable[[int], int]:
 
 
 def sources_per_worker(n_sources: int, at_once: int) -> float:
-    """Return how many sources each of ``at_once`` workers searches from if they share them evenly;
-    at least 1, and it may be a fraction.
+    """Return how many of ``n_sources`` sources each of ``at_once`` workers searches from if they
+    share them evenly; at least 1, and it may be a fraction.
     """
     return max(1.0, n_sources / at_once)
 
 
 def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
     """Return the factor by which a thread block is slower because it shares its multiprocessor with
-    other blocks, one per source.
+    other blocks, of which there are ``n_sources``, one per source.
 
     Up to ``per_processor`` blocks run at once on each of ``processors`` multiprocessors. Blocks
     mostly wait for loads, and one computes while another waits. In the measurements of
@@ -621,7 +635,8 @@ def strategy_for_sums(
     strategy: StrategyT, strategies: Sequence[StrategyT], sums: Sums, algorithm: str
 ) -> StrategyT:
     """Return the strategy that runs: the chosen one, or where ``sums`` are int64 the strategy for
-    int64 sums of its device, one of ``strategies``.
+    int64 sums of its device, one of ``strategies``. Where ``algorithm`` counts hops, it is always
+    the chosen one.
     """
     if ALGORITHMS[algorithm].counts_hops:
         return strategy
@@ -631,8 +646,8 @@ def strategy_for_sums(
 def strategy_for_dtype(
     strategy: StrategyT, strategies: Sequence[StrategyT], dtype: np.dtype
 ) -> StrategyT:
-    """Return the strategy that runs where sums have the type ``dtype``: the chosen one for floats,
-    else the strategy for int64 sums of its device.
+    """Return the strategy that runs where sums have the type ``dtype``: the chosen one,
+    ``strategy``, for floats, else that of ``strategies`` for int64 sums of its device.
     """
     if dtype.kind == "f":
         return strategy
@@ -642,8 +657,8 @@ def strategy_for_dtype(
 
 
 def pick(strategies: Sequence[StrategyT], name: str, graph: Graph) -> StrategyT:
-    """Return the strategy of that name for the graph's device, or for ``"auto"`` the first default
-    that fits.
+    """Return the one of ``strategies`` that is called ``name`` on the graph's device, or for
+    ``"auto"`` the first default that fits.
 
     Raises
     ------

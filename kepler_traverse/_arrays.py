@@ -101,7 +101,9 @@ def to_host(array: Array) -> np.ndarray:
 
 
 def index_dtype(n_vertices: int) -> np.dtype:
-    """Return the narrowest type for vertex numbers: int32 while they fit."""
+    """Return the narrowest type for the vertex numbers of ``n_vertices`` vertices, 0 to n-1: int32
+    while they fit, else int64.
+    """
     return np.dtype(np.int32 if n_vertices <= np.iinfo(np.int32).max else np.int64)
 
 
@@ -183,8 +185,8 @@ def flatten_distances(distances: Array) -> tuple[Array, np.int64]:
 
 
 def compute_mean(values: np.ndarray) -> float:
-    """Return the mean of numbers in host memory, 0 if there are none; infinite if their sum is
-    beyond float64.
+    """Return the mean of ``values``, numbers in host memory, 0 if there are none; infinite if their
+    sum is beyond float64.
     """
     with np.errstate(over="ignore"):
         if values.size:
@@ -193,7 +195,9 @@ def compute_mean(values: np.ndarray) -> float:
 
 
 def extent(column: Array) -> tuple[int, int]:
-    """Return the smallest and the largest number of an array of integers, which is not empty."""
+    """Return the smallest and the largest number of ``column``, an array of integers on either
+    device that is not empty.
+    """
     extents = [(int(values.min()), int(values.max())) for _, values in iter_slices(column)]
     return min(low for low, _ in extents), max(high for _, high in extents)
 
@@ -221,15 +225,15 @@ def float_that_holds(low: int, high: int) -> np.dtype | None:
 
 
 def is_hops(dtype: np.dtype) -> bool:
-    """Return whether distances of this type are hops: int8, int16 or int32. Weighted distances are
-    floats, or int64.
+    """Return whether distances of type ``dtype`` are hops: int8, int16 or int32. Weighted distances
+    are floats, or int64.
     """
     return dtype.kind == "i" and dtype.itemsize < 8
 
 
 def unreached_value(dtype: np.dtype) -> Any:
-    """Return the distance that stands for "unreached" in distances of a type, as a scalar of this
-    type: -1 for hops, the largest integer for int64, else infinity.
+    """Return the distance that stands for "unreached" in distances of type ``dtype``, as a scalar
+    of this type: -1 for hops, the largest integer for int64, else infinity.
     """
     if is_hops(dtype):
         return dtype.type(UNREACHED)
@@ -262,7 +266,7 @@ def at_most(distance: Array, limit: float) -> Array:
 
 
 def is_negative(values: Array) -> Array:
-    """Return a bool array: True where a float is below zero. There must be no -0.0.
+    """Return a bool array: True where a float of ``values`` is below zero. There must be no -0.0.
 
     The sign bit is read, since CuPy's kernels take subnormal floats for zero.
     """
@@ -297,8 +301,9 @@ def as_distance(limit: float | None, dtype: np.dtype) -> Any:
 
 
 def as_distances(limits: Iterable[float | None], dtype: np.dtype) -> np.ndarray:
-    """Return the largest distance of a type that is within each limit, as an array of this type;
-    None stands for no limit. See ``as_distance``.
+    """Return the largest distance of type ``dtype`` that is within each limit, as an array of this
+    type. Limits are rounded down. None stands for no limit: infinity, or of integers the largest
+    finite distance.
     """
     # Many limits are often equal, so each is converted once.
     limits = list(limits)

@@ -131,7 +131,10 @@ class SharedCall:
 
 
 class Pool:
-    """Threads that take work from a queue. They run until ``close``."""
+    """Threads that take work from a queue. They run until ``close``.
+
+    ``n_threads`` is the most threads that are started; none is started before there is work.
+    """
 
     def __init__(self, n_threads: int) -> None:
         self._n_threads = n_threads  # the most threads that are started
@@ -231,7 +234,9 @@ def map_on_threads(
             pass
 
     def take(_number: int) -> None:
-        """Call the function for items that no other thread takes."""
+        """Call the function for items that no other thread takes. ``Pool.call`` passes the number
+        of the thread, which is ignored: any thread may take any item.
+        """
         for place in places:
             try:
                 results[place] = function(items[place])
@@ -257,7 +262,7 @@ _threads = Threads()  # those of ``run`` and ``begin``, which the end of the pro
 
 
 def run(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function and return what it returns, or raise its error.
+    """Call a function with ``args`` and return what it returns, or raise its error.
 
     The main thread lets another thread call it, and waits. So an interrupt, such as Ctrl-C, ends
     the waiting, and the function itself runs to its end.
@@ -287,7 +292,8 @@ def run(function: Callable[..., Any], *args: Any) -> Any:
 
 
 def start(function: Callable[[], object], name: str) -> threading.Thread:
-    """Call a function on a new daemon thread, and return the thread once it has started.
+    """Call a function on a new daemon thread called ``name``, and return the thread once it has
+    started.
 
     An interrupt ends the waiting for its start, and leaves no thread half started.
     """
@@ -405,8 +411,8 @@ def begin(promises: Sequence[Promise[Any]], n_threads: int) -> None:
 
 
 def load(name: str) -> ModuleType:
-    """Import a module that takes long, and return it. An interrupt does not leave it half imported,
-    since the main thread lets another thread import it.
+    """Import the module ``name``, which takes long, and return it. An interrupt does not leave it
+    half imported, since the main thread lets another thread import it.
     """
     if name in sys.modules:  # no other thread is needed
         return import_module(name)

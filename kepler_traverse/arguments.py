@@ -85,7 +85,8 @@ def describe(value: Any) -> str:
 
 def instance(name: str, value: Any, kind: type, how: str) -> None:
     """Raise InputError unless a value is of type ``kind``; ``how`` ends the error, and says which
-    functions make such a value.
+    functions make such a value. ``name`` is what the error calls the argument, as in all functions
+    below.
     """
     if not isinstance(value, kind):
         raise InputError(f"{name} must be a {kind.__name__}, not {describe(value)}; {how}")
@@ -134,7 +135,7 @@ def is_flag(value: Any) -> bool:
 
 def flag(name: str, value: Any) -> bool:
     """Return a value that is True or False as Python's own. 0, 1, None and words such as "no" are
-    refused.
+    refused with InputError, which calls the argument ``name``.
     """
     if not is_flag(value):
         raise InputError(f"{name} must be True or False, not {describe(value)}")
@@ -144,8 +145,8 @@ def flag(name: str, value: Any) -> bool:
 def text(
     name: str, value: Any, what: str = "a string", error: type[KeplerError] = InputError
 ) -> str:
-    """Return a value that is a string; ``what`` says in the error what it must be, and ``error`` is
-    the type of the error.
+    """Return a value that is a string, and raise ``error`` for any other: its text calls the
+    argument ``name``, and says by ``what`` what it must be.
     """
     if not isinstance(value, str):
         raise error(f"{name} must be {what}, not {describe(value)}")
@@ -153,7 +154,9 @@ def text(
 
 
 def names(name: str, value: Any) -> list[str]:
-    """Return a list of names: of one string, or of a list or tuple of strings."""
+    """Return a list of names: of one string, or of a list or tuple of strings. InputError for any
+    other value, which the error calls ``name``.
+    """
     entries = [value] if isinstance(value, str) else value
     is_list = isinstance(entries, (list, tuple))
     if not is_list or not all(isinstance(entry, str) for entry in entries):
@@ -162,8 +165,8 @@ def names(name: str, value: Any) -> list[str]:
 
 
 def is_encodable(value: str) -> bool:
-    """Return whether a string can be encoded in UTF-8. Strings of Python can also hold halves of
-    characters (surrogates), which cannot.
+    """Return whether the string ``value`` can be encoded in UTF-8. Strings of Python can also hold
+    halves of characters (surrogates), which cannot.
     """
     try:
         value.encode()
@@ -201,7 +204,7 @@ def device(value: Any, known: Collection[str] = ("cpu", "cuda")) -> str:
 
 def whole(name: str, value: Any, least: int | None = 0) -> int:
     """Return an integer that is at least ``least`` (None: any) as Python's own; bool and float are
-    refused.
+    refused with InputError, which calls the argument ``name``.
     """
     value = plain(value)
     if not is_integer(value):
@@ -212,7 +215,9 @@ def whole(name: str, value: Any, least: int | None = 0) -> int:
 
 
 def real(name: str, value: Any) -> None:
-    """Raise InputError unless a value is an integer or a float; bool is refused."""
+    """Raise InputError unless a value is an integer or a float; bool is refused. ``name`` is what
+    the error calls the argument.
+    """
     if not _is_number(value):
         raise InputError(f"{name} must be a number, not {describe(value)}")
 
@@ -225,6 +230,9 @@ def _is_number(value: Any) -> bool:
 def limit(name: str, value: Any) -> int | float:
     """Return a number of 0 or more, infinity included, as Python's own: an integer stays an
     integer, and a float becomes the equal float64.
+
+    InputError, which calls the argument ``name``, for any other value, for an integer that float64
+    cannot approximate, and for a float that float64 does not hold exactly.
     """
     value = plain(value)
     real(name, value)
@@ -250,7 +258,8 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
     """Return a sequence of limits, one per source, as a list; None if ``value`` is no sequence of
     one dimension, such as one number for all sources.
 
-    InputError if there are not ``n_sources`` limits, or one is no number of 0 or more.
+    InputError, which calls the argument ``name``, if there are not ``n_sources`` limits, or one is
+    no number of 0 or more.
     """
     if (
         not hasattr(value, "__len__")
@@ -271,7 +280,7 @@ def limits(name: str, value: Any, n_sources: int) -> list[int | float] | None:
 
 def list_paths(name: str, value: Any) -> list[str | PathLike[str]]:
     """Return a list of paths, of one path or of any iterable of paths. EdgeListError if it is
-    empty, InputError for other values.
+    empty, InputError for other values. ``name`` is what errors call the argument.
     """
     if isinstance(value, (str, PathLike)):
         value = [value]
@@ -308,8 +317,8 @@ def is_path(value: Any) -> bool:
 
 
 def refuse_open_file(name: str, value: Any) -> None:
-    """Raise InputError if a value is an open file. As an iterable its lines would be taken for
-    paths or ids.
+    """Raise InputError, which calls the argument ``name``, if a value is an open file. As an
+    iterable its lines would be taken for paths or ids.
     """
     if hasattr(value, "read") and not isinstance(value, PathLike):
         path = getattr(value, "name", None)
@@ -326,7 +335,8 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
 
     Whether they are ids of the graph, and of the type of its ids, is checked by
     ``Graph.to_numbers``. UnknownVertexError for one id in place of a list, a mapping, a frame,
-    missing or masked values, or an array of other things than integers and strings.
+    missing or masked values, or an array of other things than integers and strings. ``name`` is
+    what errors call the argument.
     """
     if isinstance(value, _TEXTS):
         raise UnknownVertexError(
@@ -366,8 +376,8 @@ def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
     """Return the ids in an array or a Series: integers as an array of shape (k,), all others as a
     list.
 
-    UnknownVertexError for missing or masked values, several dimensions, and a type that is neither
-    integer nor string.
+    UnknownVertexError, which calls the argument ``name``, for missing or masked values, several
+    dimensions, and a type that is neither integer nor string.
     """
     _refuse_missing(name, value)
     array = _without_mask(name, value, UnknownVertexError)
@@ -389,7 +399,8 @@ def _array_of_ids(name: str, value: Any) -> list[Any] | np.ndarray:
 
 def _refuse_missing(name: str, value: Any) -> None:
     """Raise UnknownVertexError for a Series of a type of pandas with missing values. As an array of
-    NumPy its ids would become floats or objects.
+    NumPy its ids would become floats or objects. Other values pass. ``name`` is what the error
+    calls the argument.
     """
     if not hasattr(value, "isna") or isinstance(value.dtype, np.dtype):
         return
@@ -416,7 +427,7 @@ def vertex_number(value: Any, n_vertices: int) -> int:
 
 def vertex_numbers(value: Any, n_vertices: int, name: str = "numbers") -> np.ndarray:
     """Return vertex numbers in any iterable, from 0 to ``n_vertices`` - 1, as an integer array of
-    shape (k,); UnknownVertexError for other values.
+    shape (k,); UnknownVertexError for other values. ``name`` is what errors call the argument.
     """
     numbers = ids(name, value)
     if isinstance(numbers, list):
@@ -435,8 +446,8 @@ def arrow(name: str, value: Any) -> Any:
     and returned as it is.
 
     pyarrow trusts offsets, indices and text of a column, and would read beyond its buffers where
-    they are wrong. So they are validated here. EdgeListError or InputError if the column is
-    damaged.
+    they are wrong. So they are validated here. EdgeListError or InputError, which call the column
+    ``name``, if it is damaged.
     """
     converts = hasattr(value, "to_arrow")
     # A column of cuDF has these types of pandas, too, but converts by itself and only so.
@@ -463,8 +474,8 @@ def arrow(name: str, value: Any) -> Any:
 
 
 def _to_pyarrow(value: Any) -> Any:
-    """Return a column as an array of pyarrow: by its own method ``to_arrow`` if it has one, else by
-    Arrow's interface for C.
+    """Return the column ``value`` as an array of pyarrow, of one chunk or of several: by its own
+    method ``to_arrow`` if it has one, else by Arrow's interface for C.
     """
     if hasattr(value, "to_arrow"):
         value = value.to_arrow()
@@ -480,6 +491,7 @@ def sparse(name: str, matrix: Any) -> None:
     arrays of integers and data, differ in length, or lead out of the matrix.
 
     SciPy's compiled code does not check them, and would read or write outside of its arrays.
+    Formats without such arrays pass. ``name`` is what errors call the matrix.
     """
     if matrix.format == "lil":
         _check_lists_of_rows(name, matrix)
@@ -501,15 +513,16 @@ def sparse(name: str, matrix: Any) -> None:
 
 
 def _damaged(name: str, problem: str) -> InputError:
-    """Return the error for a sparse matrix whose arrays do not fit together; ``problem`` says what
-    is wrong with them.
+    """Return the error for the sparse matrix ``name`` whose arrays do not fit together; ``problem``
+    says what is wrong with them.
     """
     return InputError(f"{name}: {problem}; make the matrix again from the data")
 
 
 def _check_lists_of_rows(name: str, matrix: Any) -> None:
     """Raise InputError for a matrix in the format "lil" whose lists do not fit together: there is a
-    list of column numbers and one of data per row, and both must have the same length.
+    list of column numbers and one of data per row, and both must have the same length. ``name`` is
+    what the error calls the matrix.
     """
     lengths = list(map(len, matrix.rows))
     if len(matrix.rows) != matrix.shape[0] or lengths != list(map(len, matrix.data)):
@@ -593,7 +606,7 @@ def as_array(name: str, value: Any) -> Array:
     Every number stays exactly what it was: integers stay integers, and a list of floats and
     integers becomes float64 only if that holds each integer. EdgeListError (for columns of edges)
     or InputError if ``value`` is no column, or has nulls, masked rows, or other things than
-    numbers.
+    numbers. ``name`` is the name of the column, which decides between both, for errors.
     """
     is_frame = hasattr(value, "columns") and getattr(value, "ndim", 2) > 1
     if value is None or isinstance(value, (*_TEXTS, Mapping, *_BOOLS)) or is_frame:
@@ -632,8 +645,8 @@ def as_array(name: str, value: Any) -> Array:
 
 
 def _describe_strings(name: str) -> str:
-    """Return the end of an error about strings in a column of numbers: what to do about them. It
-    depends on the name, since only ids may be strings as well.
+    """Return the end of an error about strings in the column ``name``, which must hold numbers:
+    what to do about them. Only ids may be strings as well.
     """
     if name in _NAMES_OF_IDS:
         return _STRINGS_OF_IDS
@@ -641,8 +654,8 @@ def _describe_strings(name: str) -> str:
 
 
 def size(name: str, values: Any, n: int, per: str) -> Any:
-    """Return values as they are; InputError unless there are ``n`` of them. ``per`` says in the
-    error what to give, as "one per row".
+    """Return values as they are; InputError unless there are ``n`` of them. The error calls them
+    ``name``, and ``per`` says in it what to give, as "one per row".
     """
     if len(values) != n:
         raise InputError(f"{name} has {several(len(values), 'value')}, not {n}: give {per}")
@@ -656,7 +669,8 @@ def numbers(
     how: str = "is not finite; give finite numbers",
     at: Callable[[int], str] = "row {}".format,
 ) -> np.ndarray:
-    """Return a column of finite numbers as an int64 or float64 array in host memory.
+    """Return the column ``value`` of finite numbers as an int64 or float64 array in host memory.
+    Errors call it ``name``.
 
     ``is_right`` takes the array and returns a bool array: True for an allowed number. None allows
     all finite ones. ``how`` is what the error says after the first wrong number, and ``at(row)``
@@ -750,7 +764,7 @@ def _column_error(name: str, problem: str) -> InputError:
 
 def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
     """Return the data of a masked array of NumPy, and any other value as it is. ``error`` is raised
-    if a row is masked.
+    if a row is masked, and calls the argument ``name``.
     """
     if not isinstance(value, np.ma.MaskedArray):
         return value
@@ -763,8 +777,8 @@ def _without_mask(name: str, value: Any, error: type[InputError]) -> Any:
 
 
 def _array_on_gpu(name: str, value: Any) -> Array:
-    """Return a CuPy array of anything in GPU memory, such as a Series of cuDF or a tensor.
-    EdgeListError or InputError if it has nulls.
+    """Return a CuPy array of ``value``, which is anything in GPU memory, such as a Series of cuDF
+    or a tensor. EdgeListError or InputError, which call it ``name``, if it has nulls.
     """
     cuda.require()
     if getattr(value, "null_count", 0):
@@ -773,8 +787,9 @@ def _array_on_gpu(name: str, value: Any) -> Array:
 
 
 def _array_on_host(name: str, value: Any) -> np.ndarray:
-    """Return a NumPy array of an array, a Series or an array of pyarrow. EdgeListError or
-    InputError if it has nulls or masked rows, or cannot be read.
+    """Return a NumPy array of ``value``: an array, a Series, an array of pyarrow, or an object with
+    an interface for arrays or memory. EdgeListError or InputError, which call it ``name``, if it
+    has nulls or masked rows, or cannot be read.
     """
     value = _without_mask(name, value, EdgeListError if name in _ENDS_AND_WEIGHTS else InputError)
     value = arrow(name, value)
@@ -805,7 +820,8 @@ def _array_on_host(name: str, value: Any) -> np.ndarray:
 
 def _exact_array(name: str, values: Sequence[Any]) -> np.ndarray:
     """Return the first of an int64, uint64 or float64 array that holds exactly the numbers of a
-    sequence. EdgeListError or InputError if none does, or if something is no number.
+    sequence. EdgeListError or InputError, which call it ``name``, if none does, or if something is
+    no number.
     """
     # A range needs no list of its numbers.
     if (

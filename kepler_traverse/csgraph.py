@@ -467,7 +467,8 @@ def breadth_first_tree(csgraph: Any, i_start: int, directed: bool = True) -> Any
 
 def _truth(name: str, value: Any) -> bool:
     """Return whether a value counts as true, as SciPy decides it, by ``bool``: 1 does, and so does
-    any text. InputError for a value that has no truth, such as an array.
+    any text that is not empty. InputError, which calls the argument ``name``, for a value that has
+    no truth, such as an array.
     """
     try:
         return bool(value)
@@ -554,6 +555,9 @@ def _search_or_call_scipy(
 def _find_graph(csgraph: Any, matrix: Any, directed: bool, unweighted: bool) -> Graph:
     """Return the graph to search: that of ``matrix``, or, if it is None, the Graph ``csgraph``.
     InputError for a Graph without weights unless ``unweighted``.
+
+    ``directed`` is for a matrix: False makes each entry an edge in both directions. A Graph keeps
+    its own directions.
     """
     if matrix is not None:
         return as_graph(matrix, directed=bool(directed), weighted=not unweighted)
@@ -575,8 +579,11 @@ def _search(
     """Return distances from the sources, in the form that SciPy returns: an array, or a tuple with
     predecessors, and with the nearest sources for ``min_only``.
 
-    Other arguments are those of ``dijkstra``. With ``refuses_cycles``, NegativeCycleError for a
-    negative cycle anywhere in the graph: a search from all vertices together finds it.
+    ``indices`` are vertex numbers of any shape, None for all vertices; distances then have the
+    shape of ``indices`` with n_vertices behind. With ``return_predecessors`` the result is a tuple.
+    ``unweighted`` counts hops. ``limit`` is the largest distance, infinity for none. With
+    ``refuses_cycles``, NegativeCycleError for a negative cycle anywhere in the graph: a search from
+    all vertices together finds it.
     """
     n_vertices = graph.n_vertices
     if indices is None:
@@ -624,9 +631,9 @@ def _from_each(
     """Return distances from each source, float64 of shape (k, n), and predecessors, int32 of the
     same shape, or None unless ``predecessors`` is True.
 
-    ``sources`` (k,) are vertex numbers, which may repeat. ``limit`` is the largest distance, None
-    for no limit. Unreached vertices are infinitely far, and have the predecessor ``NO_VERTEX``
-    (-9999), as sources have.
+    ``sources`` (k,) are vertex numbers, which may repeat. Distances are hops if ``unweighted``.
+    ``limit`` is the largest distance, None for no limit. Unreached vertices are infinitely far, and
+    have the predecessor ``NO_VERTEX`` (-9999), as sources have.
     """
     distances = np.empty((sources.size, graph.n_vertices))
     previous = None
@@ -689,7 +696,8 @@ def _distances_tell_predecessors(graph: Graph, unweighted: bool) -> bool:
 
     The distance of each vertex must be that of its predecessor plus the weight, exactly as float64
     adds them. This holds for hops, for integers of which no sum can round, and for sums that were
-    computed in float64. There is no such pass for negative weights, nor on a GPU.
+    computed in float64. There is no such pass for negative weights, nor on a GPU. ``unweighted``
+    says whether distances are hops.
     """
     if graph.device != "cpu":
         return False
@@ -708,9 +716,9 @@ def _from_nearest(
     """Return the distance of each vertex from its nearest source, its predecessor on that path, and
     that source: float64, int32 and int32 of shape (n,).
 
-    ``sources`` are vertex numbers, and ``limit`` the largest distance, None for no limit. Unreached
-    vertices have an infinite distance, and ``NO_VERTEX`` (-9999) for the other two; sources have
-    this predecessor, too.
+    ``sources`` are vertex numbers, perhaps none. Distances are hops if ``unweighted``. ``limit`` is
+    the largest distance, None for no limit. Unreached vertices have an infinite distance, and
+    ``NO_VERTEX`` (-9999) for the other two; sources have this predecessor, too.
     """
     n = graph.n_vertices
     distance = np.full(n, np.inf)

@@ -20,8 +20,8 @@ from typing import Any
 
 
 def _argument_text(name: str, value: object = None) -> str:
-    """Return an option as a keyword argument of Python: ``header='yes'``, or ``header`` if the
-    value is None.
+    """Return the option ``name`` as a keyword argument of Python: ``header='yes'``, or ``header``
+    if the value is None.
     """
     return name if value is None else f"{name}={value!r}"
 
@@ -112,7 +112,7 @@ def listed(names: Iterable[object], most: int = 10) -> str:
     return f"{shown} and {len(all_names) - most:,} more"
 
 
-# line ends, and what a terminal would take for a command
+# one character: a line end, or what a terminal would take for a command
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _LONG_WORD = re.compile(r"[^\s/]{200,}")
 
@@ -120,8 +120,8 @@ _LONG_WORD = re.compile(r"[^\s/]{200,}")
 def shortened(message: str) -> str:
     """Return a message on one line that fits on a screen, whatever values it shows.
 
-    Control characters are escaped, long words are cut, and of a long message the middle is left
-    out.
+    Control characters are escaped. Words of 200 characters or more are cut, and of a message of
+    more than 1,000 characters the middle is left out.
     """
     message = _CONTROL.sub(lambda sign: repr(sign[0])[1:-1], message)
     message = _LONG_WORD.sub(lambda word: f"{word[0][:90]}...", message)
@@ -131,13 +131,16 @@ def shortened(message: str) -> str:
 
 
 # Beyond the bucket and the path: a query, or a user's name or password, also where a slash is
-# missing. In addresses of Azure, @ follows a container.
+# missing. In addresses of Azure, @ follows a container. It matches "https://host/a?sig=1",
+# "https://user@host/a" and "s3:/key:secret@bucket/a", but not "s3://bucket/a" and
+# "abfs://container@account/a".
 _SECRETS = re.compile(
     r"[a-z][a-z0-9+.-]*:/{1,2}(?!/)(.*[?#]|[^/]*:[^/]*@|(?<!abfs://)(?<!abfss://)[^/]*@)",
     re.IGNORECASE,
 )
 # In a message, where an address may be cut short, or have one slash as a path. A password may hold
-# a slash.
+# a slash. ``_USER`` matches "s3://key:secret@" of "s3://key:secret@bucket/a", and ``_SIGNATURE`` all
+# of "https://host/a?sig=1". The first group of each is what stays: "s3://", "https://host/a?".
 _USER = re.compile(
     r"\b([a-z][a-z0-9+.-]*:/{1,2})([^\s'\"]*:[^\s'\"]*@|(?<!abfs://)(?<!abfss://)[^\s'\"/]*@)",
     re.IGNORECASE,
@@ -149,16 +152,16 @@ _SIGNATURE = re.compile(
 
 
 def has_secrets(url: str) -> bool:
-    """Return whether an address holds more than a bucket and a path, which may be a password or a
-    signature.
+    """Return whether the address ``url`` holds more than a bucket and a path, which may be a
+    password or a signature.
     """
     # a long text that is no address takes the pattern long
     return ":/" in url and _SECRETS.search(url) is not None
 
 
 def without_secrets(text: str) -> str:
-    """Return a message in which users, passwords and signatures in addresses are replaced by
-    "...".
+    """Return the message ``text``, in which users, passwords and signatures in addresses are
+    replaced by "...".
     """
     return _SIGNATURE.sub(r"\1...", _USER.sub(r"\1...@", text))
 

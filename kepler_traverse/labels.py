@@ -28,8 +28,9 @@ from .errors import InputError
 VERTEX = "vertex"  # the name of the column of ids in tables that the library returns
 # names by which the column of ids is recognized in tables of a user
 VERTEX_NAMES = (VERTEX, "node", "id")
-# Names that columns of any ids have, as osmid, stop_id or geoid. The ids may be those of vertices
-# or of other things.
+# Names that columns of any ids have: with a sign or a change of case before "id", as stop_id and
+# nodeId, or one of some known words, as osmid and geoid; but not "paid". The ids may be those of
+# vertices or of other things.
 _ID_NAME = re.compile(
     r".*[\W_]ids?|.*[a-z]I[dD]s?|(osm|geo|object|point|place|zone|stop|f|g|o)ids?"
 )
@@ -199,8 +200,9 @@ def index_of_rows(table: Any) -> Any:
 
 
 def columns_in_order(name: str, table: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the columns of a mapping in one order: that of the first column whose index has
-    labels. InputError if the labels of another one mean no order, or could mean two.
+    """Return the columns of the mapping ``table`` in one order: that of the first column whose
+    index has labels. If none has labels, they are returned as they are. InputError if the labels of
+    another column mean no order, or could mean two.
 
     ``name`` is the argument that the mapping is, for errors.
     """

@@ -153,8 +153,9 @@ def _is_found(name: str) -> bool:
 
 
 def _read_kinds(module: ModuleType) -> tuple[ResultKind, ...]:
-    """Return the result kinds of a plug-in. _UnfitError if it has neither kinds nor strategies, if
-    the name of a kind is taken, or if its options are unfit.
+    """Return the result kinds of the plug-in ``module``, none if it has strategies alone.
+    _UnfitError if it has neither kinds nor strategies, if the name of a kind is taken, or if its
+    options are unfit.
     """
     if not hasattr(module, "KINDS") and not hasattr(module, "STRATEGIES"):
         raise _UnfitError("has neither KINDS nor STRATEGIES")
@@ -214,8 +215,8 @@ def _check_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
 
 
 def _is_same_choice(strategy: BaseStrategy, other: BaseStrategy) -> bool:
-    """Return whether two strategies of one kind and one device share a name or an alias, so that
-    the name would mean both.
+    """Return whether ``strategy`` and ``other`` share a name or an alias, are of one device, and
+    both for single sources or both for many, so that the name would mean both.
     """
     names = {strategy.name, *strategy.aliases}
     return (
@@ -297,7 +298,7 @@ def with_plugins(own: Sequence[StrategyT], algorithm: str) -> tuple[StrategyT, .
 
 
 def _get_strategies(module: ModuleType, algorithm: str) -> Sequence[BaseStrategy]:
-    """Return the strategies that a plug-in has for an algorithm, "bfs" or "sssp"; none if it has no
-    ``STRATEGIES``.
+    """Return the strategies that the plug-in ``module`` has for an algorithm, "bfs" or "sssp"; none
+    if it has no ``STRATEGIES``.
     """
     return getattr(module, "STRATEGIES", {}).get(algorithm, ())

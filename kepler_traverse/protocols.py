@@ -20,7 +20,9 @@ class ArrowArray(Protocol):
     """A column of Arrow: one array, by its interface for C."""
 
     def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
-        """Return two capsules, of the type and of the memory of the array."""
+        """Return two capsules, of the type and of the memory of the array. ``requested_schema``, a
+        capsule of the type that the caller prefers, may be ignored.
+        """
         ...
 
 
@@ -28,7 +30,9 @@ class ArrowStream(Protocol):
     """A column of Arrow: several arrays, by its interface for C."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Return a capsule of a stream of arrays."""
+        """Return a capsule of a stream of arrays. ``requested_schema``, a capsule of the type that
+        the caller prefers, may be ignored.
+        """
         ...
 
 
@@ -94,7 +98,9 @@ class TraversalRun(Protocol):
         ...
 
     def start(self, source_vertex: int, /) -> None:
-        """Clear the state of the last search and make the source, a vertex number, the frontier."""
+        """Clear the state of the last search, if there was one, and make ``source_vertex``, a
+        vertex number, the frontier.
+        """
         ...
 
 
@@ -157,8 +163,8 @@ class CsrBackend(Protocol):
         ...
 
     def count_isolated(self, offsets: Array, targets: Array, directed: bool) -> int:
-        """Return the number of vertices without any edge. In a directed graph edges in either
-        direction count.
+        """Return the number of vertices without any edge in the CSR of ``offsets`` and ``targets``.
+        In a directed graph edges in either direction count.
         """
         ...
 
@@ -172,7 +178,7 @@ class CsrBackend(Protocol):
         """Replace integer ids by their rank among all ids of the given columns.
 
         Return the distinct ids in ascending order, and for each column an array of ranks, which are
-        positions in these ids, in the given type.
+        positions in these ids, in the type ``dtype``.
         """
         ...
 
@@ -186,7 +192,7 @@ class EdgeRowsBackend(Protocol):
         self, offsets: Array, targets: Array, src: Array, dst: Array, dtype: np.dtype
     ) -> Any:
         """Return the position in ``targets`` of the stored edge from each vertex of ``src`` to that
-        of ``dst``, in the given type.
+        of ``dst``, in the type ``dtype``.
 
         It is ``-1 - src`` where there is no such edge, as for a self-loop, which is not stored.
         ``offsets`` and ``targets`` are the graph in CSR.
@@ -216,6 +222,6 @@ class EdgeRowsBackend(Protocol):
 
         ``edges`` are as for ``lowest_weights``. ``weights`` (rows,) has the weight of each row, and
         ``stored`` (n_edges,), of the same type, that of each stored edge; both None without
-        weights. The result of shape (n_edges,) has the given type.
+        weights. The result of shape (n_edges,) has the type ``dtype``.
         """
         ...

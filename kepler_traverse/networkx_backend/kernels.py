@@ -41,7 +41,9 @@ class WeightedEdges(NamedTuple):
 
     @classmethod
     def of(cls, adjacency: Any, weights: Any) -> WeightedEdges:
-        """Return the edges of an ``Adjacency`` with their ``Weights``."""
+        """Return the edges of ``adjacency``, an ``Adjacency``, with ``weights``, their ``Weights``
+        in the same order.
+        """
         return cls(adjacency.offsets, adjacency.targets, weights.values, weights.floats)
 
 
@@ -160,7 +162,8 @@ def bidirectional_bfs(offsets, targets, offsets_in, targets_in, source, target):
     """Find a path of fewest hops by breadth-first searches from ``source`` and, against the edges,
     from ``target``, until they meet. Each step expands the smaller of both frontiers.
 
-    ``offsets`` and ``targets`` are the edges from each vertex, those with ``_in`` the edges to it.
+    ``offsets`` and ``targets`` are the edges from each vertex as CSR; ``offsets_in`` and
+    ``targets_in`` are the edges to it, with the vertices where they begin.
 
     Return a vertex on a shortest path, -1 if there is no path, and two arrays of shape
     (n_vertices,), -1 for none. From that vertex the first leads back to the source, by the previous
@@ -217,8 +220,8 @@ def _precedes(distance, stamp, u, v):
 def _rise(heap, place, distance, stamp, i):
     """Move the vertex at position ``i`` of a binary heap up to where it belongs.
 
-    ``heap`` holds vertices in the order of ``_precedes``, and ``place`` the position of each vertex
-    in it. Both are changed.
+    ``heap`` holds vertices in the order of ``_precedes``, by ``distance`` and ``stamp``, and
+    ``place`` the position of each vertex in it. Both are changed.
     """
     v = heap[i]
     while i > 0:
@@ -236,8 +239,8 @@ def _rise(heap, place, distance, stamp, i):
 def _pop(heap, place, distance, stamp, size):
     """Remove the first vertex of a binary heap and return it.
 
-    ``heap`` holds ``size`` vertices in the order of ``_precedes``, and ``place`` the position of
-    each in it. Both are changed. The caller lowers its own size.
+    ``heap`` holds ``size`` vertices in the order of ``_precedes``, by ``distance`` and ``stamp``,
+    and ``place`` the position of each in it. Both are changed. The caller lowers its own size.
     """
     first = heap[0]
     # The last vertex fills the gap: it sinks from the root until both children follow it.

@@ -174,7 +174,8 @@ class BellmanFord(Search):
             """Return the vertex numbers of the path from the source to ``vertex``."""
             path = [vertex]
             last = vertex
-            # a path of more than n vertices has a vertex twice: first parents lead in a circle
+            # ``last`` is the vertex that the walk back has come to. A path of more than n vertices
+            # has a vertex twice: first parents lead in a circle.
             while last != source and len(path) <= n:
                 last = parents[starts[places[last]]]
                 path.append(last)
@@ -564,7 +565,8 @@ def bellman_ford_predecessor_and_distance(
     distances. Weights may be negative. ``_target`` is not read, as NetworkX's result does not
     depend on it.
 
-    NetworkXUnbounded: there is a negative cycle. ``heuristic`` looks for it at each improvement.
+    ``weight`` is an edge attribute; with None each edge counts 1. NetworkXUnbounded: there is a
+    negative cycle. ``heuristic`` looks for it at each improvement.
     """
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
     # NetworkX refuses a loop of negative weight anywhere in the graph, before it searches.
@@ -581,8 +583,8 @@ def single_source_bellman_ford(
     G: KeplerGraph, source: Any, target: Any, weight: Weight
 ) -> tuple[Any, Any]:
     """Return two dictionaries by node, of distances and of paths from ``source``. With a ``target``
-    return its distance and its path. Weights may be negative; NetworkXUnbounded: there is a
-    negative cycle.
+    return its distance and its path. ``weight`` is an edge attribute; with None each edge counts 1.
+    Weights may be negative; NetworkXUnbounded: there is a negative cycle.
     """
     # NetworkX has one message where the source is the target, and another one elsewhere.
     if source == target:
@@ -613,7 +615,9 @@ def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: W
 
 
 def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
-    """Return whether a path leads from the source to the target."""
+    """Return whether a path leads from the source to the target. NodeNotFound: one of them is not
+    in the graph.
+    """
     try:
         bidirectional_shortest_path(G, source, target)
     except nx.NetworkXNoPath:
@@ -663,8 +667,9 @@ def _shortest(
     """Return NetworkX's ``shortest_path``, or ``shortest_path_length`` if ``is_length``.
 
     The result depends on which of ``source`` and ``target`` are None: one path or distance if none
-    is; a dictionary by node if one is; an iterator of each node and its dictionary if both are.
-    ``method`` is "dijkstra" or "bellman-ford", which matters only with a ``weight``.
+    is; a dictionary by node if one is, in a search against the edges if that is ``source``; an
+    iterator of each node and its dictionary if both are. ``method`` is "dijkstra" or
+    "bellman-ford", which matters only with a ``weight``.
     """
     if method not in ("dijkstra", "bellman-ford"):
         raise ValueError(f"method not supported: {method}")
@@ -681,7 +686,9 @@ def _shortest(
         return _SEARCHES[method](graph, vertex, weight, incoming)
 
     def result(search: Search) -> Any:
-        """Return NetworkX's dictionary of distances or of paths for a search."""
+        """Return NetworkX's dictionary of distances, or of paths unless ``is_length``, for a
+        search.
+        """
         if is_length:
             return search.distances()
         return search.paths(incoming)
@@ -722,7 +729,11 @@ def _predecessors_by(
 def all_shortest_paths(
     G: KeplerGraph, source: Any, target: Any, weight: Weight, method: str
 ) -> Iterator[list[Any]]:
-    """Yield all shortest paths from ``source`` to ``target``, each a list of nodes."""
+    """Yield all shortest paths from ``source`` to ``target``, each a list of nodes.
+
+    ``weight`` is an edge attribute, None for hops. ``method`` is "dijkstra" or "bellman-ford",
+    which matters only with a ``weight``.
+    """
     return _build_paths_from_predecessors(
         {source}, target, _predecessors_by(G, source, weight, method)
     )
@@ -731,7 +742,11 @@ def all_shortest_paths(
 def single_source_all_shortest_paths(
     G: KeplerGraph, source: Any, weight: Weight, method: str
 ) -> Iterator[tuple[Any, list[list[Any]]]]:
-    """Yield each node that ``source`` reaches, with a list of all shortest paths to it."""
+    """Yield each node that ``source`` reaches, with a list of all shortest paths to it.
+
+    ``weight`` is an edge attribute, None for hops. ``method`` is "dijkstra" or "bellman-ford",
+    which matters only with a ``weight``.
+    """
     lists = _predecessors_by(G, source, weight, method)
     for node in lists:
         yield node, list(_build_paths_from_predecessors({source}, node, lists))
@@ -741,7 +756,8 @@ def all_pairs_all_shortest_paths(
     G: KeplerGraph, weight: Weight, method: str
 ) -> Iterator[tuple[Any, dict[Any, list[list[Any]]]]]:
     """Yield each node with a dictionary that maps each node which it reaches to a list of all
-    shortest paths from the first to the second.
+    shortest paths from the first to the second. ``weight`` and ``method`` are those of
+    ``single_source_all_shortest_paths``.
     """
     for node in G:
         yield node, dict(single_source_all_shortest_paths(G, node, weight, method))
@@ -763,7 +779,9 @@ def _from_one(
     """
 
     def answer(graph: KeplerGraph, node: Any, *options: Any) -> Any:
-        """Search from ``node`` with the options of ``search``, and return the result."""
+        """Search from ``node`` with ``options``, those of ``search`` by position, and return the
+        result. NodeNotFound: the node is not in the graph.
+        """
         vertex = graph.to_number(node, _missing(missing.format(node)))
         return result(search(graph, vertex, *options))
 
@@ -776,7 +794,9 @@ def _from_all(search: Callable[..., Search], result: Callable[[Search], Any]) ->
     """
 
     def answer(graph: KeplerGraph, *options: Any) -> Iterator[tuple[Any, Any]]:
-        """Search from each node with the options of ``search``."""
+        """Search from each node with ``options``, those of ``search`` by position. Return an
+        iterator of the nodes, each with its result.
+        """
 
         def search_one(vertex: int) -> Search:
             """Search from one vertex number."""

@@ -392,9 +392,9 @@ class Shape(NamedTuple):
         lattice for few edges and no hubs, or else a small number.
         """
         degree = self.n_edges / max(self.n_vertices, 1)
-        # ``skew`` is the largest degree divided by the mean, so the product is the largest degree. On
-        # a path or a cycle, the farthest vertex is at half of the vertices or beyond, wherever the
-        # source is.
+        # ``skew`` is the largest degree divided by the mean, so the product is the largest degree.
+        # On a path or a cycle, the farthest vertex is at half of the vertices or beyond, wherever
+        # the source is.
         if degree * self.skew <= _PATH_DEGREE and not self.directed:
             return max(0.5 * self.n_vertices, 1.0)
         # 12 is a guess for all other graphs: many edges, or hubs, make paths short.

@@ -579,11 +579,12 @@ def _search(
     """Return distances from the sources, in the form that SciPy returns: an array, or a tuple with
     predecessors, and with the nearest sources for ``min_only``.
 
-    ``indices`` are vertex numbers of any shape, None for all vertices; distances then have the
-    shape of ``indices`` with n_vertices behind. With ``return_predecessors`` the result is a tuple.
-    ``unweighted`` counts hops. ``limit`` is the largest distance, infinity for none. With
-    ``refuses_cycles``, NegativeCycleError for a negative cycle anywhere in the graph: a search from
-    all vertices together finds it.
+    ``indices`` are vertex numbers of any shape, None for all vertices. Distances have the shape of
+    ``indices`` with n_vertices behind, or with ``min_only``, from the nearest source, the shape
+    (n_vertices,). With ``return_predecessors`` the result is a tuple. ``unweighted`` counts hops.
+    ``limit`` is the largest distance, infinity for none. With ``refuses_cycles``,
+    NegativeCycleError for a negative cycle anywhere in the graph: a search from all vertices
+    together finds it.
     """
     n_vertices = graph.n_vertices
     if indices is None:
@@ -718,7 +719,7 @@ def _from_nearest(
 
     ``sources`` are vertex numbers, perhaps none. Distances are hops if ``unweighted``. ``limit`` is
     the largest distance, None for no limit. Unreached vertices have an infinite distance, and
-    ``NO_VERTEX`` (-9999) for the other two; sources have this predecessor, too.
+    ``NO_VERTEX`` (-9999) as predecessor and as source; sources have this predecessor, too.
     """
     n = graph.n_vertices
     distance = np.full(n, np.inf)

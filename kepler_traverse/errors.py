@@ -139,8 +139,8 @@ _SECRETS = re.compile(
     re.IGNORECASE,
 )
 # In a message, where an address may be cut short, or have one slash as a path. A password may hold
-# a slash. ``_USER`` matches "s3://key:secret@" of "s3://key:secret@bucket/a", and ``_SIGNATURE`` all
-# of "https://host/a?sig=1". The first group of each is what stays: "s3://", "https://host/a?".
+# a slash. ``_USER`` matches "s3://key:secret@" of "s3://key:secret@bucket/a", and ``_SIGNATURE``
+# all of "https://host/a?sig=1". The first group of each is what stays: "s3://", "https://host/a?".
 _USER = re.compile(
     r"\b([a-z][a-z0-9+.-]*:/{1,2})([^\s'\"]*:[^\s'\"]*@|(?<!abfs://)(?<!abfss://)[^\s'\"/]*@)",
     re.IGNORECASE,

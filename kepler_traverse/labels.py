@@ -169,8 +169,9 @@ def ends_in_order(names: tuple[str, str], ends: tuple[Any, Any]) -> tuple[Any, A
     they have no labels.
 
     ``names`` are the arguments that the columns are, for errors. If both have an index, the order
-    is that of the one with labels. If one of them has no index, as a list, both are taken by
-    position. InputError if the labels mean no order, or could mean two.
+    is that of the column whose index has labels, of the first if both have. If one of them has no
+    index, as a list, both are taken by position. InputError if the labels mean no order, or could
+    mean two.
     """
     first, second = ends
     first_name, second_name = names

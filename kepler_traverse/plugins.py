@@ -246,7 +246,7 @@ def _describe(value: object) -> str:
 
 
 def refuse_failed() -> None:
-    """Raise InputError, about the first one, if a plug-in cannot be used."""
+    """Raise InputError, about the first plug-in that cannot be used, if there is one."""
     for failed in load().failed:
         raise InputError(str(failed))
 

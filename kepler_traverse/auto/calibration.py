@@ -146,8 +146,8 @@ def _measure_cpu() -> Machine:
     source = np.ones(_COPIED, np.uint8)
     copy = np.zeros(_COPIED, np.uint8)
     order = np.random.default_rng(1).permutation(_CHASED).astype(np.int32)
-    # Each entry names the one that follows it, in one cycle through the whole table: no load can
-    # begin before the one before it has ended.
+    # Each entry names the entry that follows it, in one cycle through the whole table: no load can
+    # begin before the previous load has ended.
     chain = np.empty_like(order)
     chain[order] = np.roll(order, 1)
     next_entry = 0
@@ -156,7 +156,7 @@ def _measure_cpu() -> Machine:
         """Follow the chain of dependent loads, which leads at random through the table, by a number
         of steps.
         """
-        # Each call goes on where the one before has ended: no cache has the next entries yet.
+        # Each call goes on where the previous call has ended: no cache has the next entries yet.
         nonlocal next_entry
         next_entry = machine_speeds.chase(chain, next_entry, _LOADS)
 

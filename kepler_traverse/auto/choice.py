@@ -86,7 +86,8 @@ class Choice:
     def next(self, current: str, left: int) -> tuple[str, int]:
         """Return the strategy and the number of sources of the next group.
 
-        ``current`` is the strategy now in use, and ``left`` the number of sources that remain.
+        ``current`` is the strategy now in use, which also has the first group of all. ``left`` is
+        the number of sources that remain; no group is larger.
         """
         # The strategies that have had a group. The best of them goes on, unless another is worth a
         # trial.
@@ -129,7 +130,8 @@ class Choice:
         It is that of a whole group. But it is smaller if another strategy may be faster, and
         splitting the sources in two costs little. ``left`` is the number of sources that remain.
         """
-        # Both estimates may be wrong by the factor ``DOUBT``, one too low and the other too high.
+        # Both estimates may be wrong by the factor ``DOUBT``, this strategy's too low and that of
+        # another strategy too high.
         seconds_at_once = self._estimates[name](left)
         doubtful = any(
             self._estimates[other](left) <= DOUBT * DOUBT * seconds_at_once

@@ -74,7 +74,7 @@ class Machine:
 
     def share_of_misses(self, nbytes: float) -> float:
         """Return the share, from 0 to 1, of random loads from a table of ``nbytes`` bytes that miss
-        the L2 cache.
+        the L2 cache: the share of the table that the cache cannot hold, 0 if it holds all.
         """
         if not nbytes:
             return 0.0
@@ -82,7 +82,8 @@ class Machine:
 
     def share_from_memory(self, nbytes: float) -> float:
         """Return the share, from 0 to 1, of random loads from a table of ``nbytes`` bytes that come
-        from memory, as no level of the caches has them.
+        from memory, as no level of the caches has them: the share of the table that exceeds the
+        larger of the L2 cache and ``_LAST_LEVEL``.
         """
         if not nbytes:
             return 0.0
@@ -131,7 +132,7 @@ class Costs:
 
     def _slowdown(self, machine: Machine, speed: str) -> float:
         """Return the factor by which an operation takes longer on ``machine`` than where the
-        constants were measured, within bounds.
+        constants were measured, from 1 / ``_MAX_SCALED[speed]`` to ``_MAX_SCALED[speed]``.
 
         ``speed`` is "copy", "load" or "step", the field of ``Machine`` with the seconds of the
         operation.

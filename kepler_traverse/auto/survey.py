@@ -190,7 +190,7 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
     for mark, source in enumerate(sources, 1):
         if budget <= 0:
             break
-        # The first search may take half of the budget, since the others may be as large.
+        # The first search may take half of the budget, since each later search may be as large.
         is_first = mark == 1
         max_edges = budget // 2 if is_first else budget
         # "Earlier" is when the number of levels was a power of two last: it shows the growth.

@@ -467,7 +467,7 @@ class Betweenness(Loads):
         A weight is absorbed if a distance plus this weight is rounded to that distance. Then exact
         sums must decide which edges are on shortest paths. ``cpu.absorbs`` takes the number that is
         returned. The whole weight would not do there: if it is half a unit in the last place of a
-        distance, only every second distance absorbs it, and the one that is tested may not.
+        distance, only every second distance absorbs it, and the distance that is tested may not.
         """
         graph = self.graph
         if kind.kind != "f" or graph.integer_weights or not graph.n_edges:

@@ -325,7 +325,8 @@ def bytes_needed(
         # of vertices and of those into them.
         chunks = 2 * n_edges // CHUNK + 1
         return groups * (n_vertices * (9 * WARP + 8) + 8 * WARP * chunks) + 2 * 8 * chunks
-    # Per source there are its number and, twice in 4 bytes, whether it has added nothing.
+    # A block of threads per source, of which at most ``BLOCKS`` exist. Per source there are its
+    # number and, twice in 4 bytes, whether it has added nothing.
     return min(n_sources, BLOCKS) * n_vertices * _block_bytes(index) + 16 * n_sources
 
 
@@ -345,7 +346,8 @@ def likely_kernels(hops: bool, weight_t: Any) -> list[Request]:
 
 def _groups_at_once(n_vertices: int) -> int:
     """Return how many groups of 32 sources are held at once at most, in a graph of ``n_vertices``
-    vertices: each group has a line of 32 doubles per vertex.
+    vertices: each group has a line of 32 doubles per vertex, of which ``LINES_AT_ONCE`` may exist.
+    It is 1 where not even the lines of one group are so few.
     """
     return max(1, LINES_AT_ONCE // max(n_vertices, 1))
 

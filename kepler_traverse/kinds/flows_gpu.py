@@ -133,8 +133,8 @@ def add_flows(
 
     rows, pitch = flatten_distances(distance)
     is_left = cp.zeros(k, np.int32)
-    # Of three pairs of arrays the kernel gets that of what carries the loads; it adds nothing to
-    # the others, which are None.
+    # The kernel takes three pairs of arrays: for vertices, edges and pairs. It gets the pair of
+    # arrays of what carries the loads. The other two are None, and it adds nothing to them.
     words = (sums.low, sums.high)
     vertex_low, vertex_high = words if of == "vertices" else (None, None)
     edge_low, edge_high = words if of == "edges" else (None, None)
@@ -195,6 +195,7 @@ def bytes_needed(
     """
     bytes_per_source = n_vertices * _state_bytes(index, is_through=is_through)
     of_blocks = min(STATE_BYTES, min(n_sources, BLOCKS) * bytes_per_source)
+    # The arrays of all blocks are at most ``STATE_BYTES``, or those of one block if that is more.
     # Per pair a target, a row and an amount. Per source its number, the begin of its pairs and its
     # factor, and 4 bytes that say whether it is left. Two more numbers are the end of the pairs,
     # and how many sources blocks have taken.

@@ -106,8 +106,9 @@ def query_of_targets(options: NearestOptions, targets: np.ndarray) -> dict[str, 
     """Return the field ``nearest`` of a ``Query``: how many targets of each group are wanted, and
     the groups. Without groups, all targets are one group.
 
-    ``options`` are checked, with groups as ``SourceGroups`` or None. ``targets`` are vertex
-    numbers. Raises InputError: there is no target.
+    ``options`` are checked, with groups as ``SourceGroups`` or None. No more targets of a group are
+    wanted than there are targets. ``targets`` are vertex numbers. Raises InputError: there is no
+    target.
     """
     if not targets.size:
         raise InputError("result='nearest_targets' needs at least one target")

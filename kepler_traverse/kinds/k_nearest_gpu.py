@@ -78,7 +78,7 @@ def k_nearest(
     }
     while True:
         for _ in range(ROUNDS_AT_ONCE):
-            # a counter per round: the host reads that of the last one alone
+            # a counter per round: the host reads the counter of the last round alone
             n_changed = cp.zeros(1, np.int64)
             old = dict(zip(("distance", "source", "changed"), labels[0], strict=True))
             new = dict(zip(("new_distance", "new_source", "new_changed"), labels[1], strict=True))

@@ -198,8 +198,8 @@ class Loads:
         loads; where edges do, drop the sums of the edges between both numbers.
 
         A closed vertex, through which no path leads, has a number where paths begin, in ``first``,
-        and one where they end, in ``last``. Results list the second one. The edge from the first to
-        the second is none of the edge list.
+        and one where they end, in ``last``. Results list the number where paths end. The edge from
+        the number in ``first`` to that in ``last`` is none of the edge list.
         """
         cleared = first
         if self.of == "edges":

@@ -180,8 +180,8 @@ def nearest_columns(graph: Graph, search: Traversal, limit: float | None) -> dic
     """Return columns ``vertex, source, distance`` from a nearest-source search, by ascending
     vertex.
 
-    ``search`` is the traversal that ``nearest_source_search`` returns. ``graph`` is the one without
-    the root. What is farther than ``limit`` has no row.
+    ``search`` is the traversal that ``nearest_source_search`` returns. ``graph`` is the user's
+    graph, without the root. What is farther than ``limit``, None for no limit, has no row.
     """
     xp = namespace(search.distance)
     n = graph.n_vertices

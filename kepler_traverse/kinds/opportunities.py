@@ -329,7 +329,7 @@ def parse_decay(decay: Any) -> tuple[int, float, float]:
     name, _, text = arguments.text("decay", decay, examples).partition(":")
     kind = DECAYS.get(name, cpu.NO_DECAY)
     parameters = _positive_numbers(text)
-    # a logistic decay has two parameters, each of the others one
+    # a logistic decay has two parameters, each other decay has one
     if kind == cpu.NO_DECAY or len(parameters) != 1 + (kind == cpu.LOGISTIC):
         raise InputError(
             f"{option_text('decay', decay)} must be exponential:RATE, linear:DISTANCE, gaussian:DISTANCE, step:DISTANCE, "

@@ -161,7 +161,8 @@ class Question(Generic[OptionsT]):
     def asked(self, graph: Graph, query: Query) -> Asked[OptionsT]:
         """Return the bundle that the functions of the kind take, such as ``make_records``.
 
-        ``graph`` is the one that is searched, and ``query`` that of the searches from it.
+        ``graph`` is the graph that is searched, for ``direction="in"`` the reverse of the user's,
+        and ``query`` is the query of these searches.
         """
         return Asked(
             kind=self.kind,

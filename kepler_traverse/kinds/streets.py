@@ -264,7 +264,7 @@ def _sum_streets(vertices, rest, streets, rests, sums):
             back = streets.back[e]
             is_entered_there = back != _NO_EDGE and rests[v] >= 0
             if is_entered_there and v < u:
-                continue  # the other end has added it
+                continue  # the street was added when it was entered at v
             share = _share_within(rest[i], weights[e])
             if is_entered_there:
                 share += _share_within(rests[v], weights[back])

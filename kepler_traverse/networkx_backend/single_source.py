@@ -131,7 +131,7 @@ class Search:
 
     def distances(self) -> dict[Any, Any]:
         """Return NetworkX's dictionary of distances by node. The distance of a source is the
-        integer 0, also if the others are floats.
+        integer 0, also if other distances are floats.
         """
         lengths = to_numbers(self.distance, self.floats, self.order)
         by_node = dict(zip(self.graph.names(self.order), lengths, strict=True))

@@ -177,7 +177,7 @@ class Sums:
             return []
         dtypes = list(EXACT_BELOW)  # float32, float64, int64
         present = dtypes.index(self.dtype)
-        # A type may be needed if the one before it could round the longest distance.
+        # A type may be needed if the next narrower type could round the longest distance.
         longest = self._longest
         return [
             dtype

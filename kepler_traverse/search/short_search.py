@@ -476,7 +476,7 @@ def _search_on_cpu(graph: Any, query: Query, counts_hops: bool) -> Search:
             line = cpu.LINE if 2 * n_near > k else cpu.ALONE
 
         # Each thread gets four parts or more, so that threads end at about the same time. Parts
-        # consist of whole lines.
+        # consist of whole lines: at least one, and at most ``_AT_ONCE`` sources.
         line_size = 1 << len(cpu.LINE)
         whole_lines = k // (4 * threads.count()) // line_size * line_size
         part_size = max(line_size, min(_AT_ONCE, whole_lines))
@@ -532,7 +532,7 @@ def _flatten_lists(
         return lists.vertices, np.stack([lists.offsets[:-1], lists.offsets[1:]], axis=1)
     has_shared_targets = query.targets is not None and query.nearest is None
     values: Any = query.targets if has_shared_targets else np.empty(0, np.int64)
-    # each source has the same list, from 0 to its size
+    # Without lists, each source has the same list, which begins at 0 and ends at its size.
     return values, np.tile(np.array([0, values.size], np.int64), (k, 1))
 
 

@@ -413,7 +413,7 @@ class Shape(NamedTuple):
     @property
     def unevenness(self) -> float:
         """How much longer one block needs per edge if few vertices have most edges, in fitted
-        units.
+        units: the binary logarithm of the skew, 0 if all degrees are equal.
         """
         return math.log2(max(self.skew, 1.0))
 
@@ -482,7 +482,9 @@ class Shape(NamedTuple):
 
     def frontier_share(self, n_sources: int) -> float:
         """Return the estimated share of the vertices that are in the frontier of at least one of
-        ``n_sources`` searches on one level. A frontier is the vertices of the present level.
+        ``n_sources`` searches on one level. A frontier is the vertices of the present level: of one
+        search, those that it reaches divided by its rounds. Frontiers are taken not to overlap, and
+        the sum is at most 1.
         """
         return min(1.0, n_sources * self.reach / max(self.likely_rounds, 1.0))
 
@@ -544,7 +546,7 @@ def state_bytes(
 
 def per_core(n: int) -> Callable[[int], int]:
     """Return the function ``group_size`` of a strategy that searches from ``n`` sources per core at
-    once.
+    once. It takes the number of sources of the run, and returns no more than these.
     """
     return lambda n_sources: min(n_sources, n * threads.count())
 
@@ -563,7 +565,8 @@ def slowdown(per_processor: int, n_sources: int, processors: int) -> float:
     Up to ``per_processor`` blocks run at once on each of ``processors`` multiprocessors. Blocks
     mostly wait for loads, and one computes while another waits. In the measurements of
     docs/regret.md, four blocks on a multiprocessor take twice as long as one: hence the square
-    root.
+    root. It is taken of the blocks on the fullest multiprocessor, ``n_sources / processors``
+    rounded up, or of ``per_processor`` if these are more: the others wait for their turn.
     """
     return min(per_processor, -(-n_sources // processors)) ** 0.5
 

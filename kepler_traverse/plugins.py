@@ -194,7 +194,7 @@ def _check_strategies(module: ModuleType, others: Iterable[ModuleType]) -> None:
     """Raise _UnfitError unless ``STRATEGIES`` of a plug-in, if it has any, is a mapping of the
     algorithms to strategies, and no name of a strategy is taken.
 
-    ``others`` are the plug-ins that were imported before.
+    ``module`` is the plug-in, and ``others`` are the plug-ins that were imported before.
     """
     strategies = getattr(module, "STRATEGIES", {})
     if not isinstance(strategies, Mapping):

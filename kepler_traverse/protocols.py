@@ -139,8 +139,8 @@ class RoundRun(TraversalRun, Protocol):
         ...
 
     def finish(self, source_vertex: int, /) -> None:
-        """End the search: set distances beyond the limit to unreached, and compute predecessors
-        from the distances.
+        """End the search from ``source_vertex``: set distances beyond the limit to unreached, and
+        compute predecessors from the distances.
         """
         ...
 

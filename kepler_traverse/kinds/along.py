@@ -522,7 +522,7 @@ def sums_along_predecessors(
 
     ``search`` is a traversal of the graph with one more vertex, the last one: the root, from which
     it begins and which an edge joins to each source. ``vertices`` are vertex numbers, and the sums
-    are of their shape. The edge from the root adds nothing.
+    are of their shape. ``along`` has the columns to sum. The edge from the root adds nothing.
     """
     edges = along.on(graph)
     reverse = edges.graph.reverse

@@ -66,8 +66,9 @@ def columns_of_source(
 
 
 def _with_bands(asked: Asked, columns: dict[str, Column]) -> dict[str, Column]:
-    """Return the columns, with a column ``band`` in place of ``distance`` if the kind has bands:
-    the smallest cutoff that holds each distance.
+    """Return the columns by name, with a column ``band`` in place of ``distance`` if the kind of
+    ``asked`` has bands: the smallest of its cutoffs that holds each distance. Columns of other
+    kinds are returned as they are.
     """
     if "band" not in asked.kind.columns:
         return columns
@@ -83,9 +84,9 @@ def make_frame(
 ) -> Any:
     """Return one frame with the records of all sources.
 
-    ``groups`` are the searches, one group of sources at a time. ``places``, int64, has the position
-    of each source of the result in the groups, counted over all of them; it may name one twice.
-    ``frames`` makes the frames.
+    ``asked`` is what is asked of the kind. ``groups`` are the searches, one group of sources at a
+    time. ``places``, int64, has the position of each source of the result in the groups, counted
+    over all of them; it may name one twice. ``frames`` makes the frames.
     """
     graph = asked.graph
     if not places.size:
@@ -109,8 +110,8 @@ def make_frame(
 
 
 def _empty_frame(asked: Asked[UnreachedOptions], frames: FrameKind) -> Any:
-    """Return a frame without a record, for an empty list of sources. Its columns have the same
-    types as those of other frames.
+    """Return a frame without a record, for an empty list of sources, made by ``frames``. Its
+    columns have the same types as those of other frames with what is ``asked``.
     """
     graph = asked.graph
     xp = namespace(graph.offsets)
@@ -199,7 +200,7 @@ class _Rows(NamedTuple):
 
 def _rows_of_group(asked: Asked[UnreachedOptions], group: Traversals) -> list[_Rows]:
     """Return the rows of each source of a group, in memory of their own, as the plan uses its
-    arrays again for the next group.
+    arrays again for the next group. ``asked`` has the limit and the targets, which select the rows.
     """
 
     def make_share(begin: int, end: int) -> list[_Rows]:

@@ -125,8 +125,9 @@ def bitmap(asked: Asked, groups: Iterable[Traversals], places: np.ndarray) -> Ar
     """Return which vertices each source reaches, one bit each: uint8 of shape (k, ceil(n / 8)),
     vertex v in bit v % 8 of byte v // 8.
 
-    ``groups`` are the searches, one group of sources at a time. ``places``, int64, has the position
-    of each source of the result in the groups, counted over all of them; it may name one twice.
+    ``asked`` is what is asked of the kind. ``groups`` are the searches, one group of sources at a
+    time. ``places``, int64, has the position of each source of the result in the groups, counted
+    over all of them; it may name one twice.
     """
     refuse_closed(asked.graph, "result='reachable' has one bit per vertex")
     n = asked.graph.n_vertices

@@ -84,8 +84,10 @@ def _sum_some_sources(
     """Return the sums of sources that are taken at once, int64 of shape (k * n_attributes *
     n_cutoffs,), NumPy.
 
-    ``keys`` are the bounds as ``distances_to_keys`` has them: integers in the same order. The other
-    arguments are those of ``sums``.
+    ``distance``, of shape (k, n_vertices), has the rows of these sources. ``keys`` are the bounds
+    as ``distances_to_keys`` has them: integers in the same order. ``values`` are the attributes, of
+    which the first ``n_integers`` are integers, and the others the bits of floats. ``decay`` and
+    ``parameters`` are those of ``sums``.
     """
     k, n = distance.shape
     width = len(values) * keys.size

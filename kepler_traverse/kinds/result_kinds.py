@@ -555,7 +555,8 @@ def _per_vertex(question: Any, n_vertices: int, depth: int) -> tuple[int, int]: 
     """Return the number of records of a source, as an estimate and as an upper bound: one per
     target, or one per vertex if the ``Question`` has no targets.
 
-    ``depth``, the number of levels of one search, is not needed.
+    ``n_vertices`` is the number of vertices of the graph. ``depth``, the number of levels of one
+    search, is not needed.
     """
     if question.targets is None:
         rows = n_vertices

@@ -225,8 +225,9 @@ def _infinite_path(graph: KeplerGraph) -> Exception:
 
 
 def barycenter(G: KeplerGraph, weight: Weight, *_: None) -> list[Any]:
-    """Return the nodes whose sum of distances to all others is the smallest. The parameters ``_``
-    are NetworkX's ``attr`` and ``sp``.
+    """Return the nodes whose sum of distances to all others is the smallest; an empty list for a
+    directed graph, or one with a ``weight``, without nodes. ``weight`` is an edge attribute, None
+    for hops. The parameters ``_`` are NetworkX's ``attr`` and ``sp``.
     """
     _refuse_no_tree(G, weight)
     if not len(G):
@@ -264,7 +265,8 @@ def average_shortest_path_length(G: KeplerGraph, weight: Weight, method: str | N
 
 def wiener_index(G: KeplerGraph, weight: Weight) -> Any:
     """Return the sum of the distances of all pairs of nodes, infinite if a pair has no path. An
-    undirected graph counts a pair once, a directed one in both directions.
+    undirected graph counts a pair once, a directed one in both directions. ``weight`` is an edge
+    attribute, None for hops.
     """
     if not len(G):
         raise nx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")

@@ -319,7 +319,9 @@ class KeplerGraph:
 
 
 def _metric(weight: Hashable | None) -> str:
-    """Return the library's name of the distances by an edge attribute, None for hops."""
+    """Return the library's name of the distances by the edge attribute ``weight``: "hops" if it is
+    None, else "weights".
+    """
     return "hops" if weight is None else "weights"
 
 
@@ -350,7 +352,8 @@ def convert_from_nx(
 
 
 def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
-    """Convert a KeplerGraph to a graph of NetworkX; other results are returned as they are.
+    """Convert a KeplerGraph to a graph of NetworkX; other results are returned as they are. ``name``,
+    the function that made the result, is a part of NetworkX's protocol, and ignored.
 
     Raises
     ------

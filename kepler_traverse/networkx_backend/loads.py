@@ -41,6 +41,10 @@ def betweenness_centrality(
 ) -> dict[Any, float]:
     """Return a dictionary by node: the sum, over all pairs, of the share of their shortest paths
     that leads through the node.
+
+    ``weight`` is an edge attribute, None for hops. With ``k`` the sum is estimated from as many
+    nodes as sources, which ``seed`` draws; with None all nodes are. ``normalized`` divides by the
+    number of pairs. With ``endpoints`` the ends of a path count as nodes on it.
     """
     if k is None or k == len(G):
         sample = None
@@ -54,6 +58,9 @@ def betweenness_centrality_subset(
 ) -> dict[Any, float]:
     """Return a dictionary by node: the sum, over pairs of one of ``sources`` and one of
     ``targets``, of the share of their shortest paths that leads through the node.
+
+    ``weight`` is an edge attribute, None for hops. ``normalized`` divides by the number of pairs of
+    all nodes.
     """
     return _of_nodes(G, weight, sources, targets, normalized, False)  # ends of paths do not count
 
@@ -62,7 +69,11 @@ def edge_betweenness_centrality(
     G: KeplerGraph, k: int | None, normalized: bool, weight: Weight, seed: Any
 ) -> dict[Any, float]:
     """Return a dictionary by edge: the sum, over all pairs, of the share of their shortest paths
-    that leads over the edge.
+    that leads over the edge. Without a pair each edge has 0.
+
+    ``weight`` is an edge attribute, None for hops. With ``k`` the sum is estimated from as many
+    nodes as sources, which ``seed`` draws; with None all nodes are. ``normalized`` divides by the
+    number of pairs.
     """
     sample = None if k is None else _sample(G, k, seed, True)  # True: edges are counted
     table = _sums(G, weight, sample, None, of="edges")
@@ -80,7 +91,8 @@ def edge_betweenness_centrality_subset(
 ) -> dict[Any, float]:
     """Return a dictionary by edge: the sum, over pairs of one of ``sources`` and one of
     ``targets``, of the share of their shortest paths that leads over the edge, as NetworkX divides
-    them.
+    them. ``weight`` is an edge attribute, None for hops. ``normalized`` divides by the number of
+    pairs of all nodes.
 
     PrecisionError: a node has 2^1000 shortest paths or more.
     """
@@ -126,7 +138,9 @@ def newman_betweenness_centrality(
 ) -> Any:
     """Return NetworkX's ``load_centrality`` of the node ``v``, or a dictionary by node if ``v`` is
     None. A packet from each node to each other one is split evenly among the predecessors of each
-    node on its way (Newman 2001). ``cutoff`` is the largest number of hops of a path.
+    node on its way (Newman 2001). ``cutoff`` is the largest number of hops of a path, None or 0 for
+    no limit. ``normalized`` divides by the number of pairs of other nodes. A node that is not in
+    the graph has the load 0.
 
     The last parameter, NetworkX's ``weight``, is None in each call.
     """

@@ -387,8 +387,9 @@ def predecessor(
     return_seen: bool | None = None,
 ) -> Any:
     """Return all predecessors on paths of fewest hops from ``source``: a dictionary of lists by
-    node, or the list of ``target``. With ``return_seen`` return the hops, too, by node or of the
-    target, which has -1 if it is not reached.
+    node, or the list of ``target``, empty if it is not reached. With ``return_seen`` return the
+    hops, too, by node or of the target, which has -1 if it is not reached. ``cutoff`` is the
+    largest number of hops, None or 0 for no limit; a smaller one counts as 1.
     """
     vertex = G.to_number(source, _missing(f"Source {source} not in G"))
     # NetworkX looks at the cutoff after it has expanded a level, so that it expands one at least,
@@ -447,7 +448,8 @@ def multi_source_dijkstra(
     G: KeplerGraph, sources: Any, target: Any, cutoff: float | None, weight: Weight
 ) -> tuple[Any, Any]:
     """Return two dictionaries by node, of distances and of paths from the nearest source. With a
-    ``target`` return its distance and its path.
+    ``target`` return its distance and its path. Distances above ``cutoff``, None for no limit, are
+    left out. ``weight`` is an edge attribute; with None each edge counts 1.
     """
     vertices = _find_sources(G, sources)
     if target is None:
@@ -473,7 +475,7 @@ def _length_of_last(search: Search, end: int, error: str) -> Any:
 
 def dijkstra_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
     """Return the distance from ``source`` to ``target``, by hub labels if the graph has them, else
-    by a search.
+    by a search. ``weight`` is an edge attribute; with None each edge counts 1.
     """
     begin = G.to_number(source, _missing(f"Node {source} not found in graph"))
     if source == target:
@@ -492,7 +494,8 @@ def dijkstra_predecessor_and_distance(
     G: KeplerGraph, source: Any, cutoff: float | None, weight: Weight
 ) -> tuple[dict[Any, list[Any]], dict[Any, Any]]:
     """Return two dictionaries by node: all predecessors on shortest paths from ``source``, and
-    distances. Distances above ``cutoff`` are left out.
+    distances. Distances above ``cutoff``, None for no limit, are left out. ``weight`` is an edge
+    attribute; with None each edge counts 1.
     """
     vertex = G.to_number(source, _missing(f"Node {source} is not found in the graph"))
     edges = _weighted_edges(G, weight)
@@ -509,7 +512,9 @@ def dijkstra_predecessor_and_distance(
 def bidirectional_dijkstra(
     G: KeplerGraph, source: Any, target: Any, weight: Weight
 ) -> tuple[Any, list[Any]]:
-    """Return the distance from ``source`` to ``target``, and a shortest path, as nodes."""
+    """Return the distance from ``source`` to ``target``, and a shortest path, as nodes. ``weight``
+    is an edge attribute; with None each edge counts 1. NetworkXNoPath: there is no path.
+    """
     begin = G.to_number(source, _missing(f"Source {source} is not in G"))
     end = G.to_number(target, _missing(f"Target {target} is not in G"))
     if begin == end:
@@ -532,7 +537,8 @@ def bidirectional_dijkstra(
 
 def voronoi_cells(G: KeplerGraph, center_nodes: Any, weight: Weight) -> dict[Any, set[Any]]:
     """Return a dictionary that maps each center to the set of the nodes nearest to it. Nodes that
-    no center reaches are under the key "unreachable".
+    no center reaches are under the key "unreachable", if there are some. ``center_nodes`` are
+    nodes, at least one. ``weight`` is an edge attribute; with None each edge counts 1.
     """
     search = _from_nearest(G, center_nodes, None, weight)
     # the center that each vertex belongs to, -1 for a vertex that none reaches
@@ -600,8 +606,8 @@ def single_source_bellman_ford(
 
 
 def bellman_ford_path_length(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
-    """Return the distance from ``source`` to ``target``. Weights may be negative;
-    NetworkXUnbounded: there is a negative cycle.
+    """Return the distance from ``source`` to ``target``. ``weight`` is an edge attribute; with None
+    each edge counts 1. Weights may be negative; NetworkXUnbounded: there is a negative cycle.
     """
     # NetworkX has one message where the source is the target, and another one elsewhere.
     if source == target:
@@ -626,13 +632,17 @@ def has_path(G: KeplerGraph, source: Any, target: Any) -> bool:
 
 
 def _dijkstra_path(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> list[Any]:
-    """Return a shortest path from ``source`` to ``target``, by searches from both that meet."""
+    """Return a shortest path from ``source`` to ``target``, as nodes, by searches from both that
+    meet. ``weight`` is an edge attribute; with None each edge counts 1.
+    """
     _, path = bidirectional_dijkstra(G, source, target, weight)
     return path
 
 
 def bellman_ford_path(G: KeplerGraph, source: Any, target: Any, weight: Weight) -> Any:
-    """Return a shortest path from ``source`` to ``target``. Weights may be negative."""
+    """Return a shortest path from ``source`` to ``target``, as nodes. ``weight`` is an edge
+    attribute; with None each edge counts 1. Weights may be negative.
+    """
     _, path = single_source_bellman_ford(G, source, target, weight)
     return path
 

@@ -18,8 +18,9 @@ from ..graph import Graph
 
 
 def closed_sources(graph: Graph, sources: Iterable[int]) -> dict[int, int]:
-    """Return those of some sources that are closed, by the number where paths from them begin: the
-    number where paths to them end.
+    """Return, for those of some sources that are closed, the number where paths to them end, by the
+    number where paths from them begin. No path leads through a closed vertex, which has these two
+    numbers.
 
     A negative cycle that begins and ends at one of these is found by no search from elsewhere. In a
     graph without negative weights the result is empty. ``sources`` are vertex numbers.

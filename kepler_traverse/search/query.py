@@ -36,7 +36,7 @@ class TargetLists(NamedTuple):
     """Targets of several sources, a list of its own for each source."""
 
     # int64 array of shape (k + 1,): where the list of each source begins in ``vertices``, and where
-    # the last one ends
+    # the last list ends
     offsets: np.ndarray
     # int64 array of shape (n_targets,) of vertex numbers: the lists, one after the other. A list
     # may be in any order and hold a vertex twice.
@@ -48,7 +48,7 @@ class TargetLists(NamedTuple):
         return TargetLists(offsets - offsets[0], self.vertices[offsets[0] : offsets[-1]])
 
     def of(self, source: int) -> np.ndarray:
-        """Return the list of the source at a position."""
+        """Return the targets of the source at the position ``source``."""
         return self.vertices[self.offsets[source] : self.offsets[source + 1]]
 
     def union(self) -> np.ndarray:
@@ -92,8 +92,8 @@ class PairTable:
 
     # int64 array of vertex numbers: the distinct origins, in the order of their first rows
     sources: np.ndarray
-    # the destinations of each origin, in the order of their rows; one that is given twice is there
-    # twice
+    # the destinations of each origin, in the order of their rows; a destination that is given twice
+    # is in its list twice
     lists: TargetLists
     # int64 array of shape (n_rows,): for each destination in ``lists``, the number of its row in
     # the table of the user
@@ -119,8 +119,8 @@ class PairTable:
         ).hexdigest()
 
     def of(self, sources: np.ndarray) -> PairTable:
-        """Return the part of the table with some of its origins, given as vertex numbers, in their
-        order.
+        """Return the part of the table with some of its origins, ``sources``, in their order. They
+        are vertex numbers, and each must be an origin of the table.
         """
         # the positions of these origins in ``sources``, and of their entries in the lists
         places = self._order[np.searchsorted(self.sources, sources, sorter=self._order)]

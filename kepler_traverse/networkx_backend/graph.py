@@ -352,8 +352,9 @@ def convert_from_nx(
 
 
 def convert_to_nx(result: Any, name: str | None = None) -> Any:  # noqa: ARG001
-    """Convert a KeplerGraph to a graph of NetworkX; other results are returned as they are. ``name``,
-    the function that made the result, is a part of NetworkX's protocol, and ignored.
+    """Convert a KeplerGraph to a graph of NetworkX; other results are returned as they are.
+
+    ``name``, a function of NetworkX, is a part of NetworkX's protocol, and ignored.
 
     Raises
     ------

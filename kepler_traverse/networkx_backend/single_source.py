@@ -389,7 +389,7 @@ def predecessor(
     """Return all predecessors on paths of fewest hops from ``source``: a dictionary of lists by
     node, or the list of ``target``, empty if it is not reached. With ``return_seen`` return the
     hops, too, by node or of the target, which has -1 if it is not reached. ``cutoff`` is the
-    largest number of hops, None or 0 for no limit; a smaller one counts as 1.
+    largest number of hops, None or 0 for no limit; other cutoffs below 1 count as 1.
     """
     vertex = G.to_number(source, _missing(f"Source {source} not in G"))
     # NetworkX looks at the cutoff after it has expanded a level, so that it expands one at least,

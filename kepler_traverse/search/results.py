@@ -351,8 +351,9 @@ def without_farther(result: Any, limit: float) -> Any:
 def join_traversals(parts: Sequence[Traversals]) -> Traversals:
     """Return the traversals of several groups of one plan, at least one, as those of one group.
 
-    Their distances are of one form: arrays with a row per source, or all ``SparseDistances`` or its
-    like. Hops get the widest type of a group. Optional arrays that the groups lack stay None.
+    Their distances are of one form: arrays with a row per source, or all of another form, such as
+    ``SparseDistances``. Hops get the widest type of a group. Optional arrays that the groups lack
+    stay None.
     """
     first = parts[0]
     if len(parts) == 1:

@@ -32,8 +32,9 @@ class LevelLoop:
         step = self.step
 
         def traverse(source: int) -> Outcome:
-            """Search from the vertex number ``source``. The arrays of the outcome are valid until
-            the next call.
+            """Search from the vertex number ``source``. Return its ``Outcome``: hops, predecessors
+            if they are wanted, the number of levels, and what the strategy counts. The arrays are
+            valid until the next call.
             """
             run.start(source)
             level = 0

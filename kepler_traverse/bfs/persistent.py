@@ -146,8 +146,11 @@ def plan(graph, query) -> TracedSearch:
     is_clean = False  # whether the last search has cleared the claims
 
     def traverse(source: int) -> Outcome:
-        """Search from the vertex number ``source``. The arrays of the outcome are valid until the
-        next call.
+        """Search from the vertex number ``source``. Return its ``Outcome``: hops, predecessors if
+        they are wanted, and the number of levels. The arrays are valid until the next call.
+
+        If the query's limit or its targets stop the search, the limit of the outcome is the last
+        level searched, up to which distances are complete; otherwise it is that of the query.
         """
         nonlocal is_clean
         if not is_clean:
@@ -162,6 +165,8 @@ def plan(graph, query) -> TracedSearch:
 
         result = outcome_on_host.view(outcome_layout)[0]
         levels = int(result["levels"])
+        # The kernels set ``is_stopped`` if vertices are left in the frontier: the last level was
+        # reached, or all targets were, and so no vertex beyond ``levels`` hops was.
         limit = levels if result["is_stopped"] else query.limit
         return Outcome(distance, predecessor, limit, levels)
 

@@ -37,7 +37,9 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
 
     def plan(graph: Graph, query: Query, _group: int) -> MultiSourceSearch:
         """Plan the search from one source, which outputs all distances. Return a function that
-        searches from each of an array of vertex numbers.
+        searches from each of an array of vertex numbers, and returns the outcome with a row per
+        source. ``_group``, the most sources of a call, is ignored: a plan has the state of one
+        search.
         """
         # The plan for many sources widens sums, so that this one must not.
         single_plan = Plan(
@@ -65,7 +67,10 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
         return lambda sources: _stack_traversals(list(run_each(sources)), graph, algorithm, query)
 
     def memory(shape: Shape, query: Query, group: int) -> int:
-        """Return the bytes of a group of ``group`` sources in addition to the graph."""
+        """Return the bytes of a group of ``group`` sources in addition to the graph: the state of
+        one search, and the rows of all, if the query outputs all distances. Outputs at targets and
+        counts are small, and not counted.
+        """
         width = shape.weight if algorithm == "sssp" else 4  # bytes of a distance
         # twice: a copy per traversal, and then the stacked arrays
         if query.output == "all":
@@ -78,7 +83,8 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
     is_on_cpu = single.device == "cpu"
 
     def terms(shape: Shape, n_sources: int, _group: int, machine: Any) -> dict[str, float]:
-        """Return how much work all searches take, by terms of the cost model.
+        """Return how much work all searches take, by terms of the cost model. ``_group`` is
+        ignored, as searches are made one after the other.
 
         The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit.
         ``machine`` is a ``Machine`` (cores and speeds).

@@ -514,7 +514,8 @@ def from_targets(
     def terms(shape: Shape, n_sources: int, _group: int, _machine: Any) -> dict[str, float]:
         """Return how much work all searches take, by terms of the cost model (``auto.costs``): what
         begins, labels of all vertices, and labels that are read for the sources. A label is a
-        nearest target of a vertex, with its distance.
+        nearest target of a vertex, with its distance. ``_group`` and ``_machine`` are ignored: the
+        labels serve all groups, and no term depends on cores or caches.
         """
         # The mean share of the vertices that a search reaches, at least its source.
         reach = max(shape.reach, 1 / n)

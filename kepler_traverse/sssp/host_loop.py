@@ -34,8 +34,9 @@ class RoundLoop:
         relax = self.relax
 
         def traverse(source: int) -> Outcome:
-            """Search from the vertex number ``source``. The arrays of the outcome are valid until
-            the next call.
+            """Search from the vertex number ``source``. Return its ``Outcome``: distances,
+            predecessors if they are wanted, the number of rounds, and what the strategy counts. The
+            arrays are valid until the next call.
 
             Raises NegativeCycleError or PrecisionError: distances do not stop falling, or exceed
             their type.

@@ -30,14 +30,17 @@ group_size = per_core(SOURCES_PER_THREAD)
 
 
 def plan(graph, query):
-    """Return ``traverse(source_vertex)``, as strategies for one source do.
+    """Return ``traverse(source_vertex)``, as strategies for one source do. It returns the
+    ``Outcome`` of one search.
 
     ``graph`` is a ``Graph`` with integer weights, on either device, and ``query`` a ``Query``.
     """
     search_group = _plan(graph, query)
 
     def traverse(source: int) -> Outcome:
-        """Search from the vertex number ``source``; distances are int64."""
+        """Search from the vertex number ``source``. Return its ``Outcome``: int64 distances of
+        shape (n,), predecessors if they are wanted, the limit and the rounds.
+        """
         outcome = search_group(np.array([source], np.int64))
         if outcome.predecessor is None:
             predecessor = None
@@ -66,19 +69,28 @@ def memory_of_multi_source(shape, query, group: int) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return no terms: the strategy replaces others where needed, and its cost is never compared."""
+    """Return no terms. The arguments, which ``terms`` of all strategies have, are ignored: this
+    strategy replaces others where floats would round, and its cost is never compared.
+    """
     return {}
 
 
 def plan_multi_source(graph, query, _group: int = 0):
-    """Return ``traverse(source_vertices)``, as strategies for several sources do.
+    """Return ``traverse(source_vertices)``, as strategies for several sources do. Its
+    NegativeCycleError names the cycle by the user's ids.
 
-    Its NegativeCycleError names the cycle by the user's ids.
+    ``graph`` is a ``Graph`` with integer weights, on either device, and ``query`` a ``Query``.
+    ``_group``, the most sources of a call, is ignored: each call allocates its own results.
     """
     search_group = _plan(graph, query)
 
     def traverse(sources) -> MultiSourceOutcome:
-        """Search from each of the vertex numbers ``sources``."""
+        """Search from each of the vertex numbers ``sources``. Return the outcome: int64 distances,
+        and predecessors if they are wanted, a row per source.
+
+        Raises NegativeCycleError or PrecisionError: a negative cycle is reached, or a sum exceeds
+        int64.
+        """
         try:
             return search_group(sources)
         except NegativeCycleError as error:
@@ -92,7 +104,10 @@ def plan_multi_source(graph, query, _group: int = 0):
 def _plan(graph, query):
     """Return ``traverse(source_vertices)``, whose NegativeCycleError names vertex numbers.
 
-    The search runs on the host. Its results are on the device of the graph.
+    The search runs on the host. Its results are on the device of the graph. Without negative
+    weights it is Dijkstra's algorithm, which ends at the limit of ``query``. With negative weights
+    it is that of Bellman and Ford, which ignores the limit: distances beyond the limit are in the
+    outcome, whose ``limits`` are None, and the caller cuts them off.
     """
     device = graph.device
     graph = graph.derived.sums_in("int64")  # the same graph with int64 weights
@@ -107,10 +122,14 @@ def _plan(graph, query):
         limit = None
     else:
         limit = query.limit
+    # The largest int64 distance that is kept. Without a limit it is MAX_INTEGER - 1, the largest
+    # finite one, as MAX_INTEGER means unreached.
     bound = as_distance(limit, np.dtype(np.int64))
 
     def traverse(sources) -> MultiSourceOutcome:
-        """Search from each of the vertex numbers ``sources``.
+        """Search from each of the vertex numbers ``sources``. Return the outcome, a row per source:
+        int64 distances of all vertices or at the query's targets, MAX_INTEGER where unreached, and
+        predecessors if they are wanted.
 
         Raises NegativeCycleError or PrecisionError: a negative cycle is reached, or a sum exceeds
         int64.

@@ -78,8 +78,11 @@ def plan(graph, query):
     sizes, bounds = new_state(dtype)
 
     def traverse(source: int) -> Outcome:
-        """Search from the vertex number ``source``. The arrays of the outcome are valid until the
-        next call.
+        """Search from the vertex number ``source``. Return its ``Outcome``: distances, predecessors
+        if they are wanted, and the number of rounds. The arrays are valid until the next call.
+
+        The limit of the outcome is the distance at which the targets stopped the search, or else
+        that of the query.
         """
         state = State(piles, run.queued_in, is_far, run.distance, sizes, bounds)
         # One thread alone never hands a pile over.

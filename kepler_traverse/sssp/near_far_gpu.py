@@ -101,8 +101,11 @@ def plan(graph, query) -> TracedSearch:
     first_step = -1  # of the next search; negative: labels and stamps must be cleared before it
 
     def traverse(source: int) -> Outcome:
-        """Search from the vertex number ``source``. The arrays of the outcome are valid until the
-        next call.
+        """Search from the vertex number ``source``. Return its ``Outcome``: distances, predecessors
+        if they are wanted, and the number of rounds. The arrays are valid until the next call.
+
+        The limit of the outcome is the distance at which the targets stopped the search, or else
+        that of the query. Only in the second case ``below`` is set.
         """
         nonlocal first_step
         # With CLEANS_UP the kernel ends by a reset of the labels for the next search. Stamps stay:

@@ -110,9 +110,12 @@ def plan(graph, query, group: int):
     run = _Run(graph, group, query.get_tuning(BitParallelCpuTuning))
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome: a row per source of what
+        ``query.output`` asks for, counts or distances, and predecessors if they are wanted.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        If the query outputs distances at targets, those at the lists are one array, list after
+        list.
         """
         rounds, depth, limit = run.search(sources, query, lists)
         k = len(sources)

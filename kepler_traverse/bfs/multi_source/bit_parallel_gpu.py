@@ -155,7 +155,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
     ``Shape`` (size and depth of the graph), and ``group`` the number of sources that are searched
-    together.
+    together. ``machine`` is ignored: no term depends on its cores or caches.
     """
     groups = -(-n_sources // group)
     bitset_bytes = group // 8
@@ -197,9 +197,12 @@ def traverse_by(run: GroupRun):
     query = run.query
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome: a row per source of what
+        ``query.output`` asks for, counts or distances, and predecessors if they are wanted.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        All searches then end once every source has reached the targets of all. If the query outputs
+        distances at targets, these are one array, list after list.
         """
         sources = np.asarray(sources, np.int64)
         k = sources.size

@@ -75,11 +75,12 @@ def memory(shape, query, group: int, weight: int = 0) -> int:
 
 
 def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # noqa: ARG001
-    """Return how much work one core has, by terms of the cost model: those of a sweep, and of
-    writing or counting its distances; or hubs of the labels that answer.
+    """Return how much work one core has, by terms of the cost model: those of hub labels that
+    answer, of paths, or of sweeps with the writing or counting of their distances.
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
     ``Shape`` (size and depth of the graph), and ``machine`` a ``Machine`` (cores and speeds).
+    ``group`` is ignored: the time per source does not depend on it.
     """
     # Hub labels answer: the hubs of two labels are merged per pair.
     if shape.is_summed_by_labels:
@@ -150,7 +151,12 @@ def plan(graph, query, group: int):
     n_used = 0  # levels that the last group has counted
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
-        """Search from the vertex numbers ``sources``."""
+        """Search from the vertex numbers ``sources``. Return the outcome, a row per source: hops,
+        and predecessors if they are wanted; or vertices per level if the query outputs counts.
+
+        ``lists``, the targets of each source if each has its own, are ignored: a sweep reaches all
+        vertices, and the caller takes the distances at the targets from the rows.
+        """
         nonlocal rows, n_used
         source_numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[source_numbers].astype(np.int64)
@@ -241,9 +247,12 @@ def _plan_lookups(graph, query, bound, labels):
         lookups = Lookups(graph, hierarchy, None, labels)  # None: no weights, as hops count 1
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Look up the targets of the vertex numbers ``sources``.
+        """Look up the targets of the vertex numbers ``sources``. Return the outcome: the hops to
+        the targets, and if the query outputs paths, these as ``routes``.
 
-        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        ``lists`` (``TargetLists``) are the targets of each source: the hops are one array, list
+        after list. With None all sources have the targets of the query, and the hops a row per
+        source.
         """
         routes = None
         # Labels alone give distances. Paths, and distances without labels, take lookups.

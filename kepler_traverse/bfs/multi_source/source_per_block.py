@@ -205,7 +205,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     the edges that it visits; ``most`` is the largest such share of the edges; ``likely_rounds`` is
     the mean number of levels, and ``likely_depth`` the largest one. ``scatter`` is the share of the
     edges whose two vertex numbers are far apart, so that caches do not help. ``unevenness`` is the
-    logarithm of the largest degree divided by the mean.
+    logarithm of the largest degree divided by the mean. ``group`` is ignored: blocks take sources
+    as they become free. For a graph of too many vertices the only term is infinite.
     """
     if shape.n_vertices > _MAX_VERTICES:
         return {"start": float("inf")}  # the strategy refuses such graphs
@@ -263,7 +264,7 @@ def _variants(graph, layout: _Layout, tuning: SourcePerBlockTuning) -> dict[np.d
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
-    before it is called.
+    before it is called. ``group`` is ignored: the kernels serve groups of any size.
     """
     tuning = query.get_tuning(SourcePerBlockTuning)
     variants = _variants(graph, _choose_layout(graph.n_vertices, tuning), tuning)
@@ -279,9 +280,13 @@ def plan(graph, query, group: int):
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome: a row per source of what
+        ``query.output`` asks for, counts or distances, and predecessors if they are wanted.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        If the query outputs distances at targets, those at the lists are one array, list after
+        list. Each search has a limit of its own in the outcome: the level at which the query's
+        limit or its targets stopped it, else the limit of the query.
         """
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)

@@ -44,6 +44,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
     ``Shape`` (size and depth of the graph), and ``machine`` a ``Machine`` (cores and speeds).
+    ``group`` is ignored: each search takes as long in a group of any size.
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     # ``walked`` is the share of the edges that a search visits, and ``reach`` below that of the
@@ -65,7 +66,8 @@ def plan(graph, query, _group: int):
     """Allocate a queue per thread; return ``traverse(source_vertices, lists=None)`` for several
     vertex numbers.
 
-    ``graph`` is a ``Graph``, and ``query`` a ``Query``, the options of the search.
+    ``graph`` is a ``Graph``, and ``query`` a ``Query``, the options of the search. ``_group``, the
+    most sources of a call, is ignored: each call allocates its own results.
     """
     n = graph.n_vertices
     # For as many threads as there may ever be: the caller's number of them may change. Memory that
@@ -125,10 +127,13 @@ def plan(graph, query, _group: int):
         return distance, at_targets, counts
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``; again with a wider type if one of the
-        searches is too deep.
+        """Search from the vertex numbers ``sources``. Return the outcome: a row per source of what
+        ``query.output`` asks for, counts or distances, and predecessors if they are wanted.
 
-        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        If a search is deeper than the type of the distances can tell, all are repeated with a wider
+        type. ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else
+        None. If the query outputs distances at targets, those at the lists are one array, list
+        after list.
         """
         nonlocal dtype
         sources = np.asarray(sources, np.int64)

@@ -274,13 +274,20 @@ def plan_relaxation(entry: Entry):
         return Relaxation(graph, query, entry, graph.n_vertices)
 
     def plan(graph, query):
-        """Allocate the state of a search and return the search."""
+        """Allocate the state of a search in ``graph`` with the options ``query``. Return
+        ``traverse(source)``, which uses the state each time.
+        """
         # predecessors are found when the search has ended
         search = levels(new_run, scan_level)(graph, replace(query, predecessors=False))
         predecessors = Predecessors(graph, query)
 
         def traverse(source: int):
-            """Search from a vertex number."""
+            """Search from the vertex number ``source``. Return its ``Outcome``: hops, predecessors
+            if they are wanted, and the number of rounds. The arrays are valid until the next call.
+
+            The limit of the outcome is the number of rounds if the query's limit or its targets
+            stopped the search, else that of the query; None if there is none.
+            """
             outcome = search(source)
             if outcome.limit is not None:  # distances beyond the limit may not be settled
                 outcome.distance[outcome.distance > outcome.limit] = UNREACHED
@@ -323,7 +330,12 @@ def plan_by_degree(graph, query):
     distance = cp.empty(graph.n_vertices, np.int32)
 
     def traverse(source: int):
-        """Search from a vertex number of the graph itself."""
+        """Search from ``source``, a vertex number of the graph itself. Return the ``Outcome`` with
+        hops and predecessors by the graph's vertex numbers, valid until the next call.
+
+        The limit of the outcome is the level at which the query's limit or its targets stopped the
+        search, else that of the query; None if there is none.
+        """
         outcome = search(int(rank[source]))
         cp.take(outcome.distance, rank, out=distance)
         return outcome._replace(distance=distance, predecessor=predecessors.find(source, distance))

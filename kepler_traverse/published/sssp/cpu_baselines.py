@@ -139,7 +139,13 @@ def _plan_heap(graph, query):
         n_target_vertices = query.targets.size
 
     def traverse(source: int) -> Outcome:
-        """Search from a vertex number. The rounds of the outcome are the settled vertices."""
+        """Search from the vertex number ``source``. Return its ``Outcome``: distances, predecessors
+        if they are wanted, and as rounds the number of settled vertices. The arrays are valid until
+        the next call.
+
+        If the targets stop the search, the limit of the outcome is the distance up to which all
+        vertices are settled; otherwise it is that of the query.
+        """
         distance = run.distance
         heap = Heap(run.queue, run.next_queue)
         is_target = run.queued_in

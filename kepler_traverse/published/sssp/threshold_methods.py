@@ -238,12 +238,17 @@ def plan_thresholds(rule_of, knobs):
     """
 
     def plan(graph, query):
-        """Allocate the state of a search and return the search."""
+        """Allocate the state of a search in ``graph`` with the options ``query``. Return
+        ``traverse(source)``, which uses the state each time.
+        """
         n_thresholds, rule = rule_of(graph, query.knobs or knobs)
         run = Run(graph, query, n_thresholds)
 
         def traverse(source: int) -> Outcome:
-            """Search from a vertex number."""
+            """Search from the vertex number ``source``. Return its ``Outcome``: distances,
+            predecessors if they are wanted, and the number of rounds. The arrays are valid until
+            the next call. Targets do not stop the search, so that its limit is that of the query.
+            """
             run.start(source)
             # Each pass makes a new list for the nearest vertices of the last pile.
             while run.waiting and (division := rule(run)) is not None:

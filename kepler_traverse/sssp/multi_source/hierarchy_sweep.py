@@ -113,11 +113,13 @@ def plan(graph, query, group: int):
     above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome, a row per source:
+        distances, and predecessors if they are wanted.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
-        With lists the distances are those of all vertices, from which the caller takes those at the
-        targets.
+        The sweep ignores them: the distances are those of all vertices, from which the caller takes
+        those at the targets. Only ``source_per_thread``, which searches again where a sum may have
+        been rounded, uses them.
         """
         source_numbers = np.asarray(sources, np.int64)
         positions = hierarchy.position[source_numbers].astype(np.int64)
@@ -159,7 +161,13 @@ def _plan_sums(graph, query):
     above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:  # noqa: ARG001
-        """Search from the vertex numbers ``sources``."""
+        """Find the distances and sums at the targets for the vertex numbers ``sources``. Return the
+        outcome: distances of shape (k, n_targets), infinite where unreached, and sums of shape
+        (k, n_targets, n_columns), 0 there.
+
+        ``lists`` is ignored: this search is planned only where all sources share the targets of the
+        query.
+        """
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size
         # The targets of the query, as a list per source.
@@ -203,9 +211,13 @@ def _plan_lookups(graph, query, labels):
         lookups = Lookups(graph, hierarchy, None)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Look up the targets of the vertex numbers ``sources``.
+        """Look up the targets of the vertex numbers ``sources``. Return the outcome: the distances
+        at the targets, and if the query outputs paths, these as ``routes``.
 
-        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        ``lists`` (``TargetLists``) are the targets of each source: the distances are one array,
+        list after list. With None all sources have the targets of the query, and the distances have
+        a row per source. Where a sum may have been rounded, all sources are searched by
+        ``source_per_thread`` instead, which gives predecessors in place of paths.
         """
         routes = None
         if lookups is None:

@@ -124,6 +124,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
     ``Shape`` (size of the graph), and ``group`` the number of sources that are searched together.
+    ``machine`` is ignored: no term depends on its cores or caches. Hub labels, or targets of all
+    sources, leave out ``"write"``.
     """
     groups = -(-n_sources // max(group, 1))
     # Hub labels answer, each with ``hubs`` rows on average. A pair reads the rows of two labels,
@@ -144,7 +146,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
-    before it is called.
+    before it is called. Of ``graph`` only the hierarchy of weights matters, and ``query`` is
+    ignored.
     """
     # Kernels get the float type of the width of the sums (``as_wide_as``) in place of that of
     # weights, and take sums as the integers of this width.
@@ -169,9 +172,13 @@ def plan(graph, query, group: int):
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome: distances of all vertices
+        or at the targets, in a form that ``query.forms`` admits, and predecessors if they are
+        wanted.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        If the query outputs distances at targets, those at the lists are one array, list after
+        list.
         """
         return run.search(np.asarray(sources, np.int64), lists)
 
@@ -194,9 +201,13 @@ def _plan_labels(graph, query, labels):
     below = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)  # above all distances
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Look up the distances at the targets of the vertex numbers ``sources``.
+        """Look up the distances at the targets of the vertex numbers ``sources``, and return the
+        outcome, which has nothing else.
 
-        ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        ``lists`` (``TargetLists``) are the targets of each source: the distances are one array,
+        list after list. With None all sources have the targets of the query, and the distances have
+        a row per source. Where a sum may have been rounded, all sources are searched by
+        ``source_per_block`` instead.
         """
         source_numbers = np.asarray(sources, np.int64)
         k = source_numbers.size

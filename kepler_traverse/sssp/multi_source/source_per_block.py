@@ -93,7 +93,8 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
     searches: ``reach`` and ``walked`` are the mean shares of the vertices that one reaches, and of
     the edges that it visits; ``most`` is the largest such share of the edges; ``likely_rounds`` is
     the mean number of rounds. ``scatter`` is the share of the edges whose two vertex numbers are
-    far apart, so that caches do not help.
+    far apart, so that caches do not help. ``group`` is ignored: blocks take sources as they become
+    free.
     """
     # Blocks for small graphs have half as many threads, so that twice as many run at once.
     blocks_per_processor = 2 if shape.n_vertices >= _DEFAULTS.large else 4
@@ -139,7 +140,7 @@ def _variant(n: int, tuning: SourcePerBlockTuning) -> Entry:
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
-    before it is called.
+    before it is called. ``group`` is ignored: the kernel serves groups of any size.
     """
     entry = _variant(graph.n_vertices, query.get_tuning(SourcePerBlockTuning))
     return [Request(entry, graph.targets.dtype, graph.weights.dtype)]
@@ -154,9 +155,12 @@ def plan(graph, query, group: int):
     run = _Run(graph, query, group)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome, a row per source:
+        distances of all vertices or at the targets, and predecessors if they are wanted.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        If the query outputs distances at targets, those at the lists are one array, list after
+        list.
         """
         sources = np.asarray(sources, np.int64)
         run.wait_for(lists)

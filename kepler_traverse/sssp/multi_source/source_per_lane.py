@@ -64,6 +64,7 @@ def terms(shape, n_sources: int, group: int, machine) -> dict[str, float]:  # no
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``shape`` is a
     ``Shape`` (size of the graph), and ``machine`` a ``Machine`` (cache and speeds).
+    ``group`` is ignored: a group that is not full takes as long as one of 32 sources.
     """
     groups = -(-n_sources // GROUP)
     # Edges that groups relax, in units of distances of 4 bytes. ``edge_share`` is the share of the
@@ -100,7 +101,8 @@ def _size_chunks(graph, tuning: SourcePerLaneTuning) -> tuple[bool, int]:
 
 def kernels(graph, query, group: int) -> list[Request]:  # noqa: ARG001
     """Return the kernels that ``plan`` needs for the same arguments, so that they can be compiled
-    before it is called.
+    before it is called. ``group`` is ignored: the kernel has a lane for each of 32
+    sources, whatever their number.
     """
     tuning = query.get_tuning(SourcePerLaneTuning)
     _, chunk = _size_chunks(graph, tuning)
@@ -113,13 +115,17 @@ def plan(graph, query, _group: int):
     once.
 
     ``graph`` is a ``Graph`` on a GPU, and ``query`` a ``Query``, the options of the search.
+    ``_group`` is ignored: there is memory for 32 sources, the lanes of a warp.
     """
     run = _Run(graph, query)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``, 32 at most. Return the outcome, a row per
+        source: distances of all vertices or at the targets, and predecessors if they are wanted.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        If the query outputs distances at targets, those at the lists are one array, list after
+        list.
         """
         sources = np.asarray(sources, np.int64)
         k = sources.size

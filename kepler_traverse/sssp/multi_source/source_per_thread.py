@@ -45,7 +45,8 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
     """Return how much work one core has, by terms of the cost model.
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``machine`` is
-    a ``Machine`` (cores and speeds).
+    a ``Machine`` (cores and speeds). ``group`` is ignored: each search takes as long in a group of
+    any size.
     """
     per_worker = sources_per_worker(n_sources, machine.cores)
     edges = per_worker * shape.n_edges * shape.walked
@@ -71,7 +72,8 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
     """Allocate the piles of each thread; return ``traverse(sources, lists=None)`` for several
     vertex numbers.
 
-    ``graph`` is a ``Graph`` with non-negative weights.
+    ``graph`` is a ``Graph`` with non-negative weights. ``_group``, the most sources of a call, is
+    ignored: each call allocates its own results.
     """
     n = graph.n_vertices
     dtype = graph.weights.dtype
@@ -89,9 +91,11 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
     counts_overflows = cpu_steps.may_overflow(graph) and query.limit is None
 
     def traverse(sources: Any, lists: TargetLists | None = None) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome, a row per source:
+        distances of all vertices or at the targets, and predecessors if they are wanted.
 
-        ``lists`` are the targets of each source, if each has its own, else None.
+        ``lists`` are the targets of each source, if each has its own, else None. If the query
+        outputs distances at targets, those at the lists are one array, list after list.
 
         Raises PrecisionError: a distance overflows.
         """

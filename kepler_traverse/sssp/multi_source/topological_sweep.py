@@ -65,7 +65,7 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
     sources reaches, and the writing of distances.
 
     The model (``auto.costs``) multiplies each amount by fitted nanoseconds per unit. ``machine`` is
-    a ``Machine`` (cores and speeds).
+    a ``Machine`` (cores and speeds). ``group`` is ignored: a sweep has up to ``LANES`` sources.
     """
     lanes = min(n_sources, LANES)
     sweeps = sources_per_worker(-(-n_sources // lanes), machine.cores)
@@ -88,7 +88,8 @@ def terms(shape: Shape, n_sources: int, group: int, machine: Any) -> dict[str, f
 def plan(graph: Any, query: Query, _group: int) -> Any:
     """Copy the edges in topological order; return ``traverse(sources)`` for several vertex numbers.
 
-    ``graph`` is a ``Graph`` without a cycle, whose weights may be negative.
+    ``graph`` is a ``Graph`` without a cycle, whose weights may be negative. ``_group``, the most
+    sources of a call, is ignored: each call allocates its own results.
     """
     n = graph.n_vertices
     dtype = graph.weights.dtype
@@ -116,7 +117,8 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         return states[thread]
 
     def traverse(sources: Any) -> MultiSourceOutcome:
-        """Search from the vertex numbers ``sources``.
+        """Search from the vertex numbers ``sources``. Return the outcome, a row per source:
+        distances of all vertices or at the query's targets, and predecessors if they are wanted.
 
         Raises PrecisionError: a distance overflows.
         """

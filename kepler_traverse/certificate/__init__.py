@@ -718,7 +718,7 @@ def _broken_rules_of_int64(graph: Graph, result: Traversal) -> dict[str, str]:
     }
     # The check above has looked at distances alone. A circle is looked for only if all else holds.
     wrong = integer_sums.wrong_predecessors(graph, result)
-    first = int(wrong[0]) if wrong.size else 0
+    first = int(wrong[0]) if wrong.size else 0  # 0 is not looked at
     by_predecessors = _wrong_predecessors(
         graph, result, wrong.size, first, not failures and not wrong.size
     )
@@ -732,7 +732,8 @@ def _wrong_predecessors(
 ) -> dict[str, str]:
     """Return descriptions of what breaks C4 and C5, by rule.
 
-    ``n_unexplained`` is the number of vertices that break C4, and ``first`` the first of them. C5,
+    ``n_unexplained`` is the number of vertices that break C4, and ``first`` the smallest of these,
+    or any number if there are none. C5,
     predecessors that form a circle, is checked only if ``may_circle``.
     """
     failures = {}

@@ -75,9 +75,10 @@ def _blocks(sources: np.ndarray, distances: Array, limits: list[Any]) -> Iterato
     """Yield the sources in blocks of as many as fit into a tile of TILE_BYTES bytes per vertex,
     with their distances and limits.
     """
-    first = 0
+    first = 0  # position of the first source of the block, and ``end`` that behind its last
     while first < sources.size:
-        # Hops may be narrowed to one byte, which the largest of as many rows decides.
+        # The largest hop count of a block decides whether hops are narrowed to one byte. So the
+        # block begins with as many rows as that would allow, and loses some if it does not.
         least_bytes = distances.itemsize if distances.dtype.kind == "f" else 1
         block = distances[first : first + TILE_BYTES // least_bytes]
         kind = _key_type(block)

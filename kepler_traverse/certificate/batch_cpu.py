@@ -192,6 +192,7 @@ def _lay_out(next_chunk, n_chunks, distances, unreached, bounds, lines, doubling
     n_in_squares = n_rows // square_side * square_side
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
+        # The chunk has the vertices ``first`` to ``last - 1``. Its whole tiles end at ``whole``.
         first = bounds[chunk]
         last = bounds[chunk + 1]
         whole = first + (last - first) // TILE * TILE

@@ -102,7 +102,7 @@ def find_fault_of_columns(graph: Graph, labels: HubLabels, sources: np.ndarray) 
     wrong = np.flatnonzero(labels.between(hubs, vertices) != inward.distances[rows])
     if not wrong.size:
         return ""
-    first = wrong[0]
+    first = wrong[0]  # position, in ``rows``, of the first row that is wrong
     vertex = graph.ids_at([int(vertices[first])])[0]
     hub = graph.ids_at([int(hubs[first])])[0]
     return f"the row of vertex {vertex} and hub {hub} is not their distance"

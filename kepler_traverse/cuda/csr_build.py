@@ -216,7 +216,8 @@ def _restore_offsets(offsets: Array) -> None:
     """Restore offsets, in place, after a scatter has moved each one to the end of its adjacency
     list: where the next list begins. So each moves by one place, and the first becomes 0.
     """
-    # From the end to the beginning, so that no part is overwritten before it is moved.
+    # From the end to the beginning, so that no part is overwritten before it is moved. The part
+    # ``first`` to ``last - 1`` moves to ``first + 1`` to ``last``.
     for last in range(offsets.size - 1, 0, -SHIFTED_AT_ONCE):
         first = max(0, last - SHIFTED_AT_ONCE)
         copy_into(offsets[first + 1 : last + 1], copy_array(offsets[first:last]))
@@ -227,8 +228,8 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
     """Sort each adjacency list by target and merge parallel edges, all in place. Return the number
     of edges that are left.
 
-    These move to the front of ``targets`` and ``weights``, which may be None, and ``offsets`` are
-    changed to match.
+    The remaining edges move to the front of ``targets`` and ``weights``, which may be None, and
+    ``offsets`` are changed to match. What is behind them in both arrays means nothing.
     """
     if not targets.size:
         return 0
@@ -240,6 +241,8 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
     find_starts = kernel(_FIND_STARTS, *types)
     max_vertices = 1 << (63 - target_bits)
     stored = 0  # edges of earlier parts that are left
+    # A part has the vertices ``first_vertex`` to ``last_vertex - 1``, whose edges are ``first`` to
+    # ``last - 1``.
     for first_vertex, last_vertex, first, last in _iter_parts(offsets, targets, max_vertices):
         # A key has the vertex of an edge, counted in the part, above its target.
         n_listed = last_vertex - first_vertex

@@ -193,8 +193,8 @@ def summary_of_levels(counts: Array) -> np.ndarray:
     hops, and the sum of 1 / hops of those above 0.
     """
     k, n_levels = counts.shape
-    # A block reduces one source after the other in the same memory, which limits the number of
-    # blocks.
+    # A block reduces one source after the other in the same memory, ``n_levels`` values. All blocks
+    # have LEVELS_AT_ONCE values at most, but one block may have more.
     blocks = min(k, max_grid(BLOCK), max(1, LEVELS_AT_ONCE // n_levels))
     values = cp.empty((blocks, n_levels), np.float64)
     rows = cp.empty((k, _N_STATISTICS), np.float64)
@@ -210,7 +210,9 @@ def bytes_needed(hops: bool, n_sources: int, n_vertices: int) -> int:
     """
     # For hops 24 bytes per level of the sources that are counted at once: its count, the value that
     # is reduced, and bins of two of them. A search may have as many levels as the graph vertices.
-    # 48 bytes per source: its largest hop count, its edges, and four statistics.
+    # So there are n_vertices levels per source at most, and in all no more than LEVELS_AT_ONCE, or
+    # than one source has. 48 bytes per source: its largest hop count, its edges, and four
+    # statistics.
     if hops:
         return 24 * min(n_sources * n_vertices, max(LEVELS_AT_ONCE, n_vertices)) + 48 * n_sources
     blocks = _n_reduction_blocks(n_vertices)

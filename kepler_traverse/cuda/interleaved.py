@@ -103,7 +103,7 @@ class InterleavedDistances:
     scale : Scale
         The unit of the sums, and which sums are distances. Its fields are attributes, too.
     first : int
-        The lane of the first source. Those of the others follow, in the order of the sources.
+        The lane of the first source. The lanes of all other sources follow, in their order.
     """
 
     form = "interleaved"
@@ -193,6 +193,7 @@ class InterleavedDistances:
         """
         if limit is None:
             limit = math.inf
+        # at most the largest finite number, as vertices without a path are infinite in the rows
         bound = min(as_distance(limit, self.dtype), np.finfo(self.dtype).max)
         return bins(self.rows(), bound, bins_per_unit, before, n_bins)
 

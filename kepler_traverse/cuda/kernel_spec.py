@@ -21,14 +21,17 @@ OPEN_TYPES = ("vertex_t", "offset_t", "weight_t")
 
 # Types of struct fields whose C++ names differ from NumPy's.
 _NUMPY_NAMES = {"short": "int16", "signed char": "int8", "float": "float32", "double": "float64"}
-# A declaration of one value or pointer: its type, whether it is a pointer, and its name.
+# A declaration of one value or pointer: its type, whether it is a pointer, and its name. It
+# matches, for example, ``int32 level``, ``signed char* hops`` and
+# ``const kt::LoopState* __restrict__ states``.
 _VALUE = (
     r"(?:const )?(?:kt::)?(?P<type>\w+(?: \w+)?)(?P<pointer>\*?) (?:__restrict__ )?(?P<name>\w+)"
 )
 _PARAMETER = re.compile(_VALUE)
 # One field per line. KT_NULLABLE: the pointer may be null.
 _FIELD = re.compile(f"(?P<nullable>KT_NULLABLE )?{_VALUE};")
-# A kernel that takes a struct has it as its only parameter.
+# A kernel that takes a struct has it as its only parameter: ``const ScanArgs args``, or with the
+# type that a template stands for ``const RelaxArgs<weight_t> args``.
 _STRUCT = re.compile(r"const (?P<text>(?P<name>\w+)(?:<(?P<type>[^>]*)>)?) args")
 
 
@@ -116,7 +119,9 @@ class Entry:
         """Return the same kernel with other values of compile-time constants, or another number of
         threads per block.
 
-        Constants that are not given keep their values. TypeError: the kernel has no such constant.
+        Constants that are not given keep their values, and so does ``block``. Not so
+        ``launches_children``: without the argument it is False. TypeError: the kernel has no such
+        constant.
         """
         known = dict(self.constants)
         unknown = constants.keys() - known.keys()
@@ -144,7 +149,8 @@ def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argum
     file has no such kernel, or declares something that the host cannot read.
     """
     text = file.read_text(encoding="utf-8")
-    # the text between the parentheses after the kernel's name
+    # The text between the parentheses after the kernel's name, in a line such as
+    # extern "C" __global__ void __launch_bounds__(BLOCK) NAME(const Args args) {
     kernel = re.search(rf'^extern "C" [^{{;]*?\b{name}\(([^)]*)\)', text, re.MULTILINE)
     if kernel is None:
         raise ValueError(f"{file.name} has no kernel {name}")
@@ -198,6 +204,7 @@ def _list_fields(
     stands for, by the name of the parameter. With ``has_functions`` member functions may follow the
     fields, and end them. ValueError: there is no such struct, or a line is no field.
     """
+    # the lines from ``struct NAME {`` to ``};``, which both begin at the margin
     body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
     if body is None:
         raise ValueError(f"{file.name} has no struct {struct}")

@@ -75,7 +75,12 @@ def launch(
 
 
 def launch_blocks(kernel: Kernel, blocks: int, args: Arguments, *, shared_bytes: int = 0) -> None:
-    """Run a kernel as ``launch`` does, with a given number of blocks; for 0 there is no launch."""
+    """Run a kernel on the current stream with a given number of blocks; for 0 there is no launch.
+
+    ``args`` is a tuple of CuPy arrays and NumPy scalars, or has them by name, and ``shared_bytes``
+    is the dynamic shared memory of a block. TypeError: an argument is missing, or is not what the
+    entry point declares.
+    """
     _run(kernel, blocks, check_arguments(kernel, args), shared_bytes)
 
 
@@ -142,8 +147,11 @@ class PackedLaunches:
         pack: Callable[[], Mapping[str, Any]],
         **changed: np.generic,
     ) -> None:
-        """Run the kernel over a number of work items, from which the number of blocks follows. The
-        other arguments are those of ``launch_blocks`` below.
+        """Run the kernel over a number of work items, from which the number of blocks follows.
+
+        ``key`` names the set of arrays that ``pack`` returns. ``pack()`` is called once per key and
+        returns the arguments by name, except those in ``changed``: NumPy scalars that differ from
+        launch to launch. TypeError: an argument is missing, or is not of the declared type.
         """
         self.launch_blocks(blocks_for(self._kernel.entry, work_items), key, pack, **changed)
 
@@ -258,8 +266,9 @@ def check_arguments(kernel: Kernel, args: Arguments) -> tuple[Any, ...]:
     """Check the arguments of a kernel and return them as CuPy takes them: one by one, or packed in
     one struct if the kernel takes a struct.
 
-    ``args`` is described at ``launch``. TypeError: an argument is missing, or is not an array or a
-    scalar of the declared type.
+    ``args`` has arrays and scalars: a tuple in the declared order, a dict by exactly the declared
+    names, or a ChainMap, which may have other names, too. TypeError: an argument is missing, or is
+    not an array or a scalar of the declared type.
     """
     # Of a ``ChainMap`` the kernel takes what it declares; other names are no error there.
     declared = kernel.entry.arguments

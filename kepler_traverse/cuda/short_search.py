@@ -92,14 +92,16 @@ class ShortSearches:
         # the order of the bits of floats is that of the floats.
         self._key_dtype = np.dtype(f"i{self._kind.itemsize}")
 
-        # The last table has two slots per vertex of the graph, or as many as may be.
+        # The last table has two slots per vertex of the graph, rounded up to a power of two whose
+        # exponent is ``largest``: at least twice the slots of the largest table in shared memory,
+        # and at most 2 ** _MAX_LOG_CAPACITY.
         last_in_shared = IN_SHARED[-1]
         log_capacity = (2 * graph.n_vertices - 1).bit_length()
         largest = min(max(last_in_shared.log_capacity + 1, log_capacity), _MAX_LOG_CAPACITY)
         self._tiers = list(IN_SHARED)
         for log_capacity in sorted({min(_SMALL_LOG_CAPACITY, largest), largest}):
             self._tiers.append(Tier(last_in_shared.block, log_capacity, False))
-        self._first_tier = 0  # the one that the next search begins with
+        self._first_tier = 0  # number of the tier that the next search begins with
         self._vertices_per_source = float(_VERTICES)  # in the rows of the last searches, on average
 
     def rows(
@@ -194,9 +196,9 @@ class ShortSearches:
         """Search from the sources at some positions with tables of one tier.
 
         ``per_source`` has arrays with an entry per source, by the names of the kernel's arguments.
-        Return the positions whose table was full; and for the others, launch by launch, their
-        positions and the arrays of ``_launch``. Launches are repeated while there is too little
-        memory for all rows.
+        Return the positions whose table was full; and for all other sources, launch by launch,
+        their positions and the arrays of ``_launch``. Launches are repeated while there is too
+        little memory for all rows.
         """
         full: list[np.ndarray] = []
         searched: list[Any] = []
@@ -219,10 +221,11 @@ class ShortSearches:
             }
             searched.append((positions[searched_here], arrays | chosen))
             full.append(positions[begins == _TABLE_IS_FULL])
-            # The others are searched again, with as much memory as all rows of this launch would
-            # have needed.
+            # Sources whose rows found no memory are searched again, with as much memory as all rows
+            # of this launch would have needed.
             positions = positions[begins == _NO_CAPACITY]
             capacity = int(arrays["used"].get()[0])
+        # ``positions`` is empty here. It makes an array of the right type if no table was full.
         return np.concatenate([*full, positions]), searched
 
     def _launch(
@@ -247,6 +250,7 @@ class ShortSearches:
         # Each block takes one source after the other, with one table.
         blocks = min(k, blocks_at_once(search, shared))
         if not tier.in_shared:
+            # as many tables as MAX_TABLE_BYTES hold, and one even if it is larger
             blocks = max(1, min(blocks, MAX_TABLE_BYTES // table_bytes))
         args = {
             **self._edges,

@@ -96,8 +96,9 @@ class Candidates:
         return {name: fitting.group for name, fitting in self.fitting.items()}
 
     def compare(self, n_sources: int) -> list[Candidate]:
-        """Return the candidates with estimates, fastest first, as ``ranked`` does. If there is only
-        one, return none, as an estimate would be of no use and may calibrate the machine.
+        """Return the candidates with estimates for ``n_sources`` sources, fastest first. If only
+        one strategy fits, return an empty list, as an estimate would be of no use and may calibrate
+        the machine.
         """
         if len(self.fitting) == 1:
             return []
@@ -294,6 +295,7 @@ def _list_sizes(
         strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())
     }
     if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
+        # The group of a sweep, or more sources if their lookups still are no more than _LOOKUPS.
         by_lookups = int(_LOOKUPS / max(query.targets_per_source, 1))
         return [max(*sizes, min(n_sources, by_lookups))]
     return sorted(sizes, reverse=True)

@@ -98,7 +98,10 @@ def _limit_to_first(search: Any, group: int) -> MultiSourceSearch:
     """
 
     def search_first(argument: Any) -> MultiSourceOutcome:
-        """Search from the first sources; the outcome has fewer limits than there are sources."""
+        """Search from the first ``group`` sources of ``argument``: vertex numbers, or
+        ``SourcesWithTargets`` if each source has targets of its own. The outcome has fewer limits
+        than there are sources.
+        """
         if isinstance(argument, SourcesWithTargets):
             return search(argument.part(0, group))
         return search(argument[:group])
@@ -119,7 +122,10 @@ def _take_target_lists(
         return lambda argument: search(*argument)
 
     def search_and_reduce(argument: Any) -> MultiSourceOutcome:
-        """Search, and take the distances at the targets of each source."""
+        """Search from ``argument``, ``SourcesWithTargets``. Return the outcome with one array of
+        distances at the targets; or with those of all vertices if these are floats, or if the query
+        asks for all.
+        """
         outcome = search(argument.sources)
         if query.output == "targets" and outcome.distance.dtype.kind == "i":
             outcome = outcome._replace(distance=argument.lists.take(outcome.distance))

@@ -420,7 +420,9 @@ class ResultForm:
     """
 
     def __init__(self, plan: Any, question: Question, frames: FrameKind) -> None:
-        """Keep the plan, and what its results need to know of the question."""
+        """Keep the plan, and what its results need to know of the question: ``_asked``, an
+        ``Asked`` with the graph, the query and the options of the kind.
+        """
         self.plan = plan
         self.kind = question.kind
         self._frames = frames

@@ -415,7 +415,7 @@ class MultiSourcePlan:
                         self._use_candidate(name)
                 except MemoryError:
                     # The new strategy does not fit any more, and is no candidate from now on. The
-                    # choice is restricted to the others.
+                    # choice is restricted to the other candidates.
                     del self._candidates.fitting[name]
                     self._choice.keep(self._candidates.groups)
                     self._use_candidate(current)

@@ -335,6 +335,7 @@ class KNearestSearch(SearchTogether):
             lists = table.lists.part(begin, begin + len(group))
             begin += len(group)
             sums_of_group = sums_at_targets(self.graph, group, lists, self.query.limit, along)
+            # position of the group's first pair in the lists of all groups
             first = int(table.lists.offsets[begin - len(group)])
             for name, values in sums_of_group.items():
                 if name not in sums:
@@ -466,6 +467,7 @@ class SearchFromTargets:
 
         # A target in several groups has the same distance in each, and is kept once. Each pair of
         # vertex and target is one number, and distinct numbers are in the order of the vertices.
+        # ``first`` has the position of the first occurrence of each.
         _, first = np.unique(vertex * n + target, return_index=True)
         return make_offsets(np.bincount(vertex[first], minlength=n)), target[first], distance[first]
 

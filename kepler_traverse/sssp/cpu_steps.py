@@ -201,8 +201,9 @@ def point_back(graph, query: Query, sources, distance) -> np.ndarray | None:
 def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, next_queue) -> None:
     """Write to ``predecessor`` what follows from the final distances from the vertex ``source``.
 
-    All arrays have shape (n,); ``layer`` (int32), ``queue`` and ``next_queue`` (vertex numbers) are
-    scratch. Below, an edge is tight if the distance of its tail plus its weight is the distance of
+    All arrays have shape (n,). ``layer`` (int32), ``queue`` and ``next_queue`` (vertex numbers) are
+    scratch: they may hold anything before, and hold nothing of use afterwards. Below, an edge is
+    tight if the distance of its tail plus its weight is the distance of
     its head.
 
     Raises PrecisionError: a reached vertex has no predecessor.
@@ -228,8 +229,9 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
         if size == np.count_nonzero(reached):
             return
 
-    # The others get one by a breadth-first search along tight edges, from the vertices that have
-    # one. The tail of such an edge is found one level earlier, so there is no cycle.
+    # All other reached vertices get a predecessor by a breadth-first search along tight edges, from
+    # the vertices that have one. The tail of such an edge is found one level earlier, so there is
+    # no cycle.
     depth = 0
     while size:
         depth += 1

@@ -307,7 +307,7 @@ def _split(far, distance, is_far, queued_in, threshold, near, sizes):
 
     ``is_far``, ``queued_in`` and ``sizes[_FAR]`` are updated.
     """
-    # They count as queued by the last round, as all vertices of a near pile do.
+    # The moved vertices count as queued by the last round, as all vertices of a near pile do.
     last_round = sizes[_ROUNDS] - 1
     n_near = n_kept = 0
     for i in range(sizes[_FAR]):

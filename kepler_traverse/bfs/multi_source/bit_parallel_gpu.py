@@ -550,6 +550,7 @@ class GroupRun:
             return
         if n_planes * n > self.planes.shape[0]:
             old_planes = self.planes
+            # twice the planes there were, so that planes are copied seldom
             self.planes = self._new_planes(2 * (n_planes - 1))
             self.planes[: old_planes.shape[0]] = old_planes
             self.launches = self._new_launches()  # earlier launches hold the address of old planes

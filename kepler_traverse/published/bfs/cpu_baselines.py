@@ -125,6 +125,7 @@ def _push(next_buffer, n_buffers, edges, frontier, level, reached, buffers):
     buffer = atomic_add(next_buffer, 0, 1)
     while buffer < n_buffers:
         size = 0
+        # position in the frontier where the chunk of this thread begins
         first = atomic_add(counter, 0, _CHUNK)
         while first < frontier.size:
             for i in range(first, min(first + _CHUNK, frontier.size)):

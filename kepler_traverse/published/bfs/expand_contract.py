@@ -202,6 +202,7 @@ class EdgeRun(VertexRun):
         """Gather the edges of the queued vertices into the next queue of edges. Only the device
         knows how many vertices are queued: ``max_vertices`` at most.
         """
+        # The kernel reads the number of vertices from a counter, and neither a size nor a level.
         self.launch(_EXPAND, max_vertices, 0, 0)
 
     def swap(self, size: int) -> None:

@@ -202,6 +202,7 @@ class WarpQueueRun(_Run):
         """
         super().start(source)
         if self.first_chunk is not None:
+            # The chunks of vertex v are ``first_chunk[v]`` to ``first_chunk[v + 1] - 1``.
             first, end = self.first_chunk[source : source + 2].get().tolist()
             self.frontier.queue[: end - first] = cp.arange(
                 first, end, dtype=self.frontier.queue.dtype

@@ -205,7 +205,7 @@ class FlagScan(Scan):
         self.visited[source] = self.in_frontier[source] = 1
 
     def arguments(self) -> Named:
-        """Return the arguments of the scan by name."""
+        """Return the arguments of the scan by name: those of ``Scan``, and the three flags."""
         return super().arguments() | {
             "visited": self.visited,
             "frontier": self.in_frontier,
@@ -214,7 +214,8 @@ class FlagScan(Scan):
 
     def scan(self, level: int) -> None:  # noqa: ARG002
         """Expand a level in two launches. The first flags the vertices that are reached; the second
-        makes these flags the frontier, and the vertices visited.
+        makes these flags the frontier, and the vertices visited. ``level`` is ignored: this kernel
+        adds 1 to the distance of the vertex that it comes from.
         """
         self.launches.launch_blocks(self.blocks, None, self.arguments)
         flags = (self.visited, self.in_frontier, self.updated)

@@ -175,7 +175,8 @@ def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_tar
 
     ``edges`` is the CSR with weights. No distance beyond ``limit`` is stored. The search ends once
     ``n_target_vertices`` vertices with a 1 in ``is_target`` are settled; 0 stands for no targets.
-    ``distance`` is infinite everywhere, and ``waiting``, a ``Heap``, is empty.
+    ``distance`` is infinite everywhere, and ``waiting``, a ``Heap``, is empty: its ``place`` has
+    ``_NOWHERE`` everywhere, and ``vertices`` may hold anything.
     """
     offsets = edges.offsets
     targets = edges.targets
@@ -189,7 +190,7 @@ def _dijkstra(edges, source, limit, n_target_vertices, distance, waiting, is_tar
     size = 1
     n_settled = 0
     while size:
-        # The nearest vertex is settled, and the last one sinks from its place.
+        # The nearest vertex is settled. The last vertex of the heap takes its place, and sinks.
         u = heap[0]
         settled = distance[u]
         if settled > stop:

@@ -139,8 +139,10 @@ def _has_class_bits(graph) -> bool:
 
 
 def refuse(graph, knobs: HBfKnobs) -> None:
-    """Raise StrategyError for knobs that the types of the graph's targets and weights, or the
-    number of its vertices, do not allow.
+    """Raise StrategyError for knobs that a graph does not allow.
+
+    ``edge_classes`` takes vertex numbers of 32 bits and at most 2^30 vertices. The value "atomic64"
+    of ``duplicates`` takes float32 weights.
     """
     if knobs.edge_classes and not _has_class_bits(graph):
         raise StrategyError(
@@ -302,7 +304,8 @@ class Run(gpu_steps.Run):
         """Make the results: take the distances from the words, relax the edges that the rounds
         skipped, and compute predecessors.
 
-        ``n_open`` vertices that were reached lack a predecessor; None: all of them do.
+        ``source`` is the vertex number that the search began at. ``n_open`` vertices that were
+        reached lack a predecessor; None: all of them do.
         """
         n = self.n_vertices
         if self.words is not None:
@@ -358,8 +361,8 @@ def relax(run: Run, count: int) -> int:
     """Relax the edges of the frontier, for one round or several; return how many rounds had a
     frontier.
 
-    ``count`` is the number of rounds so far. The number of rounds that are launched before the host
-    waits grows with it, to an eighth. Rounds after the last one of the search cost little.
+    ``count`` is the number of rounds so far. The host waits after an eighth as many rounds, after
+    one at least and ``rounds_per_read`` at most. Rounds after the search has ended cost little.
     """
     run.frontier.clear_counters()
     n_rounds = max(1, min(run.knobs.rounds_per_read, count // 8))

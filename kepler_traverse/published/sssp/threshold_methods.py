@@ -290,6 +290,7 @@ def by_width(width, n: int, has_heavy: bool = False):
         # key.
         ends = [begin]
         for _ in range(n):
+            # the end before, as a distance
             last = np.array(ends[-1], run.keys.dtype).view(width.dtype)
             with np.errstate(over="ignore"):
                 end = int((last + width).view(run.keys.dtype))

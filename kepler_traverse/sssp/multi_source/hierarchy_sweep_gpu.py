@@ -336,9 +336,11 @@ class _Run:
         self._places = PackedLaunches(self._kernels[_PLACE])
 
     def search(self, sources: np.ndarray, lists) -> MultiSourceOutcome:
-        """Search from ``sources``, int64 vertex numbers, and return what the query asks for.
+        """Search from ``sources``, int64 vertex numbers, and return what the query asks for:
+        distances at the targets of each source, interleaved lines, or rows with predecessors.
 
         ``lists`` (``TargetLists``) are the targets of each source, if each has its own, else None.
+        Where a sum may have been rounded, all sources are searched by ``source_per_block`` instead.
         """
         hierarchy = self._hierarchy
         query = self._query
@@ -438,7 +440,7 @@ class _Run:
             n_top = sizes.size
         downward = {**sweep.downward._asdict(), "by_level": sweep.by_level}
         of_top = {"level_offsets": sweep.level_offsets, "n_levels": np.int64(n_top)}
-        # set for each level below
+        # placeholders, which the launch of each level replaces below; ``first`` is its first place
         of_level = {"first": np.int64(0), "n_places": np.int64(0), "chunks_per_item": np.int32(0)}
         common = self._arguments(**downward, **of_top, **of_level, largest=self._counts[2:])
         if n_top:

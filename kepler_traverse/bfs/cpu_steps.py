@@ -123,7 +123,8 @@ def push(run: Run, level: int) -> int:
     edges = Neighbors.of(graph)
     if run.frontier_size < SERIAL_FRONTIER:
         last_level = level + 1 if run.targets is not None else run.last_level
-        # With a frontier of so many vertices, several threads or a pull may be faster.
+        # With a frontier of SERIAL_FRONTIER vertices several threads may be faster. With one that
+        # ``is_dense`` a pull may be.
         max_serial = min(SERIAL_FRONTIER, max(graph.n_vertices // SPARSE_FRACTION, 1))
         levels = push_serial(
             edges, level, last_level, max_serial, run.reached, run.queue, run.next_queue

@@ -54,8 +54,9 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
     """Check as many sources as fit into a tile; C3 to C5 only if C1 and C2 hold.
 
     The arguments are the fields of ``batch.Block``: vertex numbers of k sources, distances of shape
-    (k, n), the type of the keys that stand for them, and a limit per source or None. Return the
-    findings, as ``summaries`` does.
+    (k, n), the type of the keys that stand for them, and a limit per source or None. Hops of at
+    most ``FEW`` sources are checked row by row, hops of more sources in lines, and weighted
+    distances in lines and with C5. Return the findings, as ``summaries`` does.
     """
     # C1 and C2 are seen from the distances alone.
     summary = NOTHING.copy()
@@ -381,7 +382,7 @@ def _clear_explained(incoming, outgoing, keys, unfounded):
                     queue[size, 1] = lane
                     size += 1
 
-    # What follows from them, in the order of a breadth-first search.
+    # The further vertices of the chains, in the order of a breadth-first search.
     while head < size:
         u = queue[head, 0]
         lane = queue[head, 1]

@@ -154,8 +154,9 @@ def _extend_chains(edges, distance, is_founded):
 def _unexplained(edges, distance, predecessor, source):
     """Return which vertices have a wrong predecessor, bool of shape (n,).
 
-    It is missing, or there is where the vertex is unreached, or no edge from it explains the
-    distance of the vertex. That of ``source`` must be itself.
+    A reached vertex is wrong if it has no predecessor, or no edge from this explains its distance.
+    An unreached vertex, with the distance MAX_INTEGER, is wrong if it has a predecessor. The
+    predecessor of ``source`` must be ``source`` itself.
     """
     offsets = edges.offsets
     targets = edges.targets

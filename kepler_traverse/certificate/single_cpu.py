@@ -91,7 +91,7 @@ def check_vertices(result, limit, has_negative: bool) -> tuple[int, int, int, in
     threads.run(count_in_chunks, len(chunks.counts), checked_result, limit, has_negative, chunks)
     n_roots, n_bad, n_reached = chunks.counts.sum(axis=0).tolist()
 
-    # The first of them is looked for where the first chunk has some.
+    # The smallest vertex that breaks C2 is in the first chunk that has any.
     if n_bad:
         chunk = np.flatnonzero(chunks.counts[:, 1])[0]
         chunk_range = slice(bounds[chunk], bounds[chunk + 1])
@@ -123,6 +123,7 @@ def check_edges(graph, source: int, distance, predecessor, limit, n_reached: int
     neighbors = _with_padding(reverse.targets)
     if distance.dtype.kind == "i":
         keys = _as_keys(distance)
+        # the limit as a key: the largest key if the limit is beyond the type, as without one
         farthest = keys.dtype.type(min(int(limit), np.iinfo(keys.dtype).max))
         edges = Neighbors(reverse.offsets, neighbors)
         threads.run(_check_hops, n_chunks, edges, Result(keys, predecessor), farthest, chunks)

@@ -98,7 +98,7 @@ def _iter_parts(edges: Iterable[Array]) -> Iterator[Any]:
     edges of these rows, int64.
 
     Each array has the stored edge of each row. A second array is there if a row became two edges,
-    one from src to dst and one back.
+    one from src to dst and one from dst to src.
     """
     for positions in edges:
         for first in range(0, positions.size, ROWS_AT_ONCE):

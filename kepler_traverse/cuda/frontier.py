@@ -54,7 +54,9 @@ class Frontier:
         self.size = 1
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of kernels that are about the frontier, by the names of kernels."""
+        """Return the arguments that are about the frontier, by the names that kernels have for
+        them: both queues, their capacity, and the counters. The size is not among them.
+        """
         capacity = np.int64(self.capacity)
         return {
             "frontier": self.queue,

@@ -50,7 +50,9 @@ class TracedSearch:
     trace: Array | None
 
     def __call__(self, source: int) -> Any:
-        """Search from a vertex number."""
+        """Search from the vertex number ``source``, and return what ``search`` does, an
+        ``Outcome``.
+        """
         return self.search(source)
 
     def iterations(self) -> list[Iteration]:

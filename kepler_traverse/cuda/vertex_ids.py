@@ -49,7 +49,9 @@ def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]
     lowest = min(low for low, _ in extents)
     span = max(high for _, high in extents) - lowest + 1
 
-    # Few gaps between the ids: a table over all numbers in their range is the fastest.
+    # Few gaps between the ids: a table over all numbers in their range is the fastest. ``n_ids``
+    # counts repeated ids, too: the table has at most 4 bytes per element of the columns, and 1,024
+    # more. The kernels count its places in int64.
     n_ids = sum(column.size for column in columns)
     if span <= 4 * n_ids + 1024 and lowest + span <= np.iinfo(np.int64).max:
         return _renumber_by_table(columns, dtype, kind, lowest, span)
@@ -69,7 +71,7 @@ def _renumber_by_table(
     """
     present = cp.zeros(span, np.uint8)  # 1 for an integer that is an id
     counter = cp.zeros(1, np.int64)
-    first = np.int64(lowest)
+    first = np.int64(lowest)  # the integer of the first place of the table
     for column in columns:
         launch(kernel(_MARK, dtype), column.size, (*_id_arguments(column), first, present))
     launch(kernel(_COUNT, dtype), span, (present, np.int64(span), counter))

@@ -286,7 +286,8 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
     base = known
     if base is None or base.is_short:
         base = outline(graph)  # sizes and types, without a search
-    # The sample may take a small share of what searches of the whole graph would visit.
+    # The sample may take a small share of what searches of the whole graph would visit, but always
+    # _MIN_SAMPLE_EDGES and never more than _MAX_SAMPLE_EDGES.
     affordable = int(_SAMPLE_SHARE * work.n_sources * graph.n_edges)
     max_edges = min(max(_MIN_SAMPLE_EDGES, affordable), _MAX_SAMPLE_EDGES)
     sample = partial(

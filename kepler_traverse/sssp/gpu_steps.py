@@ -68,6 +68,10 @@ class Run:
     ):
         """Allocate the state of searches of ``graph`` with the options ``query``, and compile the
         kernels.
+
+        ``entries`` has the kernels of a round by name, and ``n_counters`` is the number of the
+        frontier's counters. ``distance`` and ``predecessor`` are memory for the results, of shape
+        (n,); None: new arrays, of predecessors only if they are wanted.
         """
         n = graph.n_vertices
         index = graph.targets.dtype

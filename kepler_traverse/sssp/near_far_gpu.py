@@ -195,7 +195,8 @@ def _has_short_lists(graph) -> bool:
 
 def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]]:
     """Return the state of a run, and by name the further arrays that the kernel of ``entry``
-    takes.
+    takes. ``packed``, a word per vertex with its distance and predecessor, is None if the kernel
+    does not find predecessors.
     """
     n = graph.n_vertices
     m = graph.n_edges
@@ -210,7 +211,8 @@ def _allocate(graph, query, entry: Entry) -> tuple[gpu_steps.Run, dict[str, Any]
         results = {"distance": piles[:n].view(graph.weights.dtype), "predecessor": piles[n:]}
     run = gpu_steps.Run(graph, query, {"all": entry}, **results)
     # Chunks of long adjacency lists in one iteration: a list of CHUNK edges or more has at most one
-    # that is not full. Two iterations have memory, as one reads what the other writes.
+    # chunk that is not full, so fewer than two chunks per CHUNK edges. Two iterations have memory,
+    # as one reads what the other writes.
     chunk_capacity = 2 * m // constants["CHUNK"] + 1
     return run, {
         "packed": packed,

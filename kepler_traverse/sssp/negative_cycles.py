@@ -26,8 +26,8 @@ def search(graph, parent) -> None:
     last, -1 for none.
     """
     parent = to_host(parent)
-    # ``cycles`` has the vertices of all cycles, one cycle after the other. ``starts`` has where each
-    # cycle begins there, and where the last cycle ends.
+    # ``cycles`` has the vertices of all cycles, one cycle after the other. ``starts`` has where
+    # each cycle begins in it, and where the last cycle ends.
     cycles, starts = _cycles(parent)
     for begin, end in pairwise(starts):
         cycle = cycles[begin:end][::-1]  # found in the reverse direction of the edges

@@ -105,6 +105,7 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
     # All visited bits in shared memory; blocks of other sizes where two share a multiprocessor.
     # Beside them are two queues of 4 bytes per vertex.
     bit_bytes = -(-n // 32) * 4
+    # bytes of shared memory for visited bits, whole words: what the queues leave, up to a maximum
     shared_bytes = min(available - 8 * queue_capacity, tuning.max_shared_bits) // 4 * 4
     if bit_bytes <= shared_bytes:
         if 2 * (bit_bytes + 8 * queue_capacity) <= available:
@@ -128,8 +129,9 @@ def _choose_layout(n: int, tuning: SourcePerBlockTuning) -> _Layout:
             bit_bytes - shared_bytes,
         )
 
-    # A level of a planar graph has about sqrt(n) vertices. The table holds three levels and is less
-    # than half full. Its size is a power of two, as hashes are cut by a mask.
+    # Else a hash table. A level of a planar graph has about sqrt(n) vertices. The table holds three
+    # levels and is less than half full. Its size is a power of two, as hashes are cut by a mask: at
+    # most the power above ``n``, and at least ``min_slots`` if these fit.
     slots = min(1 << int(tuning.slots_per_root * n**0.5).bit_length(), 1 << int(n).bit_length())
     slots = max(slots, tuning.min_slots)
     while slots * (_SLOT_BYTES + 1) > available:

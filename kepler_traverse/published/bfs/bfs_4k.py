@@ -121,8 +121,8 @@ def high_degree_vertices(graph, knobs: Bfs4kKnobs):
 
 
 def _fit_to_shared_memory(knobs: Bfs4kKnobs, block_bytes: int, index) -> Bfs4kKnobs:
-    """Return the knobs with a ``k5``, the size of frontiers for a single block, such that these fit
-    into ``block_bytes`` of shared memory. ``index`` is the type of vertex numbers.
+    """Return the knobs with a ``k5``, the vertices per thread of frontiers for a single block, such
+    that these fit into ``block_bytes`` of shared memory. ``index`` is the type of vertex numbers.
     """
     # Two queues, of this frontier and of the next one, leave space for a table of two entries.
     fits = (block_bytes - _RESERVED - 2 * _TABLE_WORD) // (2 * SINGLE_BLOCK.block * index.itemsize)
@@ -278,8 +278,9 @@ class Run(gpu_steps.Run):
         """Launch either kernel over the frontier of a level.
 
         ``launches`` is the kernel, ``memory`` the layout of its shared memory, and ``blocks`` the
-        number of its blocks. ``advance`` is the way to visit edges, one of the four numbers at the
-        top, and ``width`` the number of lanes that share a vertex.
+        number of its blocks. ``level`` is that of the frontier. ``advance`` is the way to visit
+        edges, one of the four numbers at the top of the file, and ``width`` the number of lanes
+        that share a vertex.
         """
         sizes = {
             "hash_bits": np.int32(memory.hash_bits),
@@ -336,7 +337,8 @@ def _launch_many_blocks(run: Run, level: int) -> None:
     else:
         threads = size
     largest = max_grid(knobs.k6)
-    # One block per high-degree vertex, as many as the frontier can hold.
+    # As many blocks as the threads need, but at least one per high-degree vertex that the frontier
+    # may hold; and never more than fill the device.
     blocks = max(n_blocks(threads, knobs.k6, largest), min(run.high_degree.size, size, largest))
     run.launch(run.many_blocks, run.many_memory, blocks, level, advance, width)
 

@@ -69,7 +69,7 @@ class SweepRun(gpu_steps.Run):
 
 def _sweep(run: SweepRun, _count: int) -> None:
     """Make one round: relax all edges, and read whether a vertex improved, which stands for the
-    size of the frontier. ``_count`` is the number of rounds before.
+    size of the frontier. ``_count``, the number of rounds before, is ignored: no vertex is queued.
     """
     run.frontier.clear_counters()
     run.sweep.launch(run.n_vertices, None, run.arguments)
@@ -90,7 +90,7 @@ class MaskRun(gpu_steps.Run):
         self.relax_masked = PackedLaunches(self.relax["relax"])
 
     def start(self, source: int) -> None:
-        """Begin a search: the source alone has a mask."""
+        """Begin a search from the vertex number ``source``, which alone has a mask."""
         super().start(source)
         self.updating[...] = self.keys
         self.mask.fill(0)
@@ -99,7 +99,8 @@ class MaskRun(gpu_steps.Run):
 
 def _mask(run: MaskRun, _count: int) -> None:
     """Make one round: relax the edges of the vertices with a mask, then copy the distances that
-    fell and set the masks of the next round. ``_count`` is the number of rounds before.
+    fell and set the masks of the next round. ``_count``, the number of rounds before, is ignored:
+    no vertex is queued.
     """
     run.frontier.clear_counters()
     run.relax_masked.launch(run.n_vertices, None, run.arguments)
@@ -129,8 +130,8 @@ def _work_front(run: WorkFrontRun, count: int) -> None:
     frontier.clear_counters()
     launch(run.relax["degrees"], size, (run.graph.offsets, frontier.queue, np.int64(size), degrees))
     cp.cumsum(degrees, out=ends)
-    # Only the device knows the number of edges. It gets as many warps as it runs at once, or fewer
-    # if with these each lane has at most one edge.
+    # Only the device knows the number of edges. It gets as many warps as it runs at once; or fewer,
+    # the lanes for as many edges as the frontier has if all its degrees are the largest one.
     warps = min(resident_threads() // WARP, size * int(run.largest_degree) // WARP + 1)
     run.relax_balanced.launch(
         warps,

@@ -54,7 +54,7 @@ def _sweep(run: SweepRun, _count: int) -> None:
     """Make one round: relax the edges of all vertices in the order of their numbers.
 
     The vertices that improve after the sweep has passed them are the frontier: without any, the
-    search ends. ``_count`` is the number of rounds before.
+    search ends. ``_count``, the number of rounds before, is ignored.
     """
     run.queued_in.fill(_WAITS)  # a vertex that improves before the sweep reaches it needs no queue
     run.frontier_size = _relax_in_order(run, run.all_vertices)
@@ -62,7 +62,8 @@ def _sweep(run: SweepRun, _count: int) -> None:
 
 def _pass(run: cpu_steps.Run, _count: int) -> None:
     """Make one round: relax the edges of the vertices that are in the queue when the round begins.
-    ``_count`` is the number of rounds before.
+    ``_count``, the number of rounds before, is ignored: ``queued_in`` says whether a vertex waits,
+    and not in which round it was queued.
     """
     run.frontier_size = _relax_in_order(run, run.queue[: run.frontier_size])
     run.queue, run.next_queue = run.next_queue, run.queue

@@ -110,7 +110,9 @@ class Run(gpu_steps.Run):
         return self.keys.dtype.type(number)
 
     def start(self, source: int) -> None:
-        """Begin with the source in the last pile, and no list of thresholds."""
+        """Begin a search with the vertex number ``source`` in the last pile, and no list of
+        thresholds.
+        """
         super().start(source)
         self.side = 0
         self.floor = 0

@@ -741,21 +741,32 @@ def _as_arguments(message: str) -> str:
     """Return a message in which flags of the command line, and its word EDGES, are replaced by the
     arguments of ``run_job``.
     """
-    # Messages of keys of a settings file begin with its name, which is None here.
+    # A message about a key of a settings file begins with the file's name, which is None here, and
+    # has a key of a table in brackets: "None: [knobs] are those of ..." becomes "knobs are those of
+    # ...". Without the brackets, "None: KEY" becomes "KEY".
     message = re.sub(r"\bNone: \[?(\w+)\]?", r"\1", message).replace("EDGES", "edges")
     message = message.replace("--undirected", "directed=False").replace("--resume", "resume=True")
+    # "--columns src=NAME,dst=to", one pair or several with commas between, ...
     message = re.sub(r"--columns (\w+=[^\s,;]+(,\w+=[^\s,;]+)*)", _as_mapping, message)
+    # ... and any flag that is left, as "--graph-cache" or "--no-report"
     return re.sub(r"--(no-)?([a-z][a-z-]*[a-z])", _as_argument, message)
 
 
 def _as_mapping(match: re.Match[str]) -> str:
-    """Return ``--columns`` as the argument: src=NAME is {'src': ...}."""
+    """Return ``--columns`` as the argument: "--columns src=NAME,dst=to" is
+    "columns={'src': ..., 'dst': 'to'}". NAME stands for any name of a column in messages.
+
+    ``match``: group 1 holds the pairs, "src=NAME,dst=to".
+    """
     pairs = (pair.partition("=") for pair in match[1].split(","))
     items = (f"{role!r}: {'...' if name == 'NAME' else repr(name)}" for role, _, name in pairs)
     return f"columns={{{', '.join(items)}}}"
 
 
 def _as_argument(match: re.Match[str]) -> str:
-    """Return a flag as the argument: --graph-cache is graph_cache, --no-report is report=False."""
+    """Return a flag as the argument: --graph-cache is graph_cache, --no-report is report=False.
+
+    ``match``: group 1 is "no-" or None, group 2 the name of the flag, "graph-cache" or "report".
+    """
     name = match[2].replace("-", "_")
     return f"{name}=False" if match[1] else name

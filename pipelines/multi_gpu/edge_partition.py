@@ -19,9 +19,10 @@ from kepler_traverse.errors import EdgeListError
 
 
 class EdgeArrays(NamedTuple):
-    """Edges as arrays: rows of the edge list, with ids, or those of a partition.
+    """Edges as arrays, of NumPy or CuPy: rows of the edge list, or the edges of a partition.
 
-    The latter are between vertex numbers, ascending by (src, dst), each once.
+    The ends of rows are ids, in any order. The ends of edges of a partition are vertex numbers, and
+    the edges ascend by (src, dst), each once.
     """
 
     src: Array  # integer array of shape (n,): where each edge begins
@@ -29,7 +30,7 @@ class EdgeArrays(NamedTuple):
     weight: Array | None  # array of shape (n,), None without weights; of floats in a partition
 
     def take(self, rows: Any) -> EdgeArrays:
-        """Return those of the edges that a slice, a mask or an array of positions selects."""
+        """Return the edges that ``rows`` selects: a slice, a mask or an array of positions."""
         weight = None if self.weight is None else self.weight[rows]
         return EdgeArrays(self.src[rows], self.dst[rows], weight)
 
@@ -161,6 +162,7 @@ def number_vertices(
     """
     xp = namespace(rows.src)
     ids = xp.asarray(ids)
+    # The ends as vertex numbers: each id is in ``ids``, so that its position is found exactly.
     src, dst = (
         xp.searchsorted(ids, end.astype(ids.dtype, copy=False)).astype(index)
         for end in (rows.src, rows.dst)
@@ -341,7 +343,8 @@ def _look_up(partition: EdgeArrays, distance: np.ndarray) -> _EdgeDistances:
 
 def _bitmap(vertices: Any, n_vertices: int) -> np.ndarray:
     """Return a bitmap of some vertices, given by their numbers: a uint8 array of
-    ceil(n_vertices / 8) bytes in host memory. A vertex has one bit, the highest of a byte first.
+    ceil(n_vertices / 8) bytes in host memory. Vertex v has bit v, 1 if it is among them; the
+    highest bit of a byte comes first, as ``numpy.packbits`` has it.
     """
     xp = namespace(vertices)
     is_in = xp.zeros(n_vertices, bool)

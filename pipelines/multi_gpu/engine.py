@@ -107,10 +107,12 @@ class _Plan:
         /,
         cut: bool = True,  # noqa: ARG002
     ) -> Traversals:
-        """Traverse from the one source of a group, within the limit of the query.
+        """Search from the one source of a group, within the limit of the query; return its
+        traversal: distances of all vertices, without predecessors.
 
-        ``lists`` and ``cut`` are those of ``GroupPlan.run``, and have no effect: this engine takes
-        no pairs, and its distances are always cut at the limit.
+        ``numbers``: the vertex number of the source. ``lists`` (targets of each source) and ``cut``
+        (whether distances are cut at the limit) are those of ``GroupPlan.run``, and have no effect:
+        this engine takes no pairs, and its distances are always cut at the limit.
         """
         source = int(numbers[0])  # ``group`` is 1
         limit = self.query.limit
@@ -139,8 +141,8 @@ class _Plan:
         if not self._graph.integer_weights:
             return self._search(source, limit, dtype, np.inf)
 
-        # Floats below this number represent each integer. The limit is rounded as sums are, so that
-        # no sum within it is lost.
+        # Floats below this number represent each integer. A limit from there on is rounded as sums
+        # are, so that no sum within it is lost.
         exact_below = EXACT_BELOW[dtype]
         if limit is not None and limit >= exact_below:
             limit = dtype.type(limit).item()
@@ -185,6 +187,9 @@ class _BatchTraverser(BatchTraverser):
     def _try(self, group: Group, first_sources: set[int], context: BatchContext) -> Attempt:
         """Search from a group, which is one source with its part. Return the result, or the reason
         of an error that concerns this source alone; raise other errors.
+
+        ``first_sources``: vertex numbers of the first source of each part, which the certificate
+        "sample" checks. ``context`` times the phases, and records the source.
         """
         try:
             return Attempt(*self._traverse(group, first_sources, context))
@@ -196,6 +201,8 @@ class _BatchTraverser(BatchTraverser):
     def _certify(self, traversals: Traversals) -> None:
         """Raise CertificateError if the distances of a traversal are wrong. Each worker checks them
         against its edges.
+
+        ``traversals``: of one source, with the distances of all vertices in host memory.
         """
         for traversal in traversals:
             distance = np.ascontiguousarray(traversal.distance)
@@ -302,7 +309,9 @@ class MgEngine:
         )
 
     def choose(self, prepared: Prepared) -> None:
-        """Do nothing. Other engines choose a strategy here, and this one has only one."""
+        """Do nothing, and ignore ``prepared``. Other engines choose a strategy here, and this one
+        has only one.
+        """
 
     def answer(self, run: BatchRun) -> None:
         """Compute and write all batches of a run, one after another, and then finish the run.

@@ -61,8 +61,9 @@ class PartitionedGraph(Graph):
         return self.offsets.nbytes + self.n_edges * (self.targets.itemsize + weight)
 
     def _pieces(self, name: str) -> Iterator[np.ndarray]:
-        """Yield the array ``name`` of the graph in pieces, for its fingerprint. Targets and weights
-        come from the workers, one partition after another.
+        """Yield the array ``name`` of the graph in pieces, NumPy, for its fingerprint. "targets"
+        and "weights" come from the workers, one partition after another; any other array, such as
+        "offsets", is in this process, and yielded as the base class does.
         """
         if name not in ("targets", "weights"):
             return super()._pieces(name)
@@ -190,7 +191,8 @@ class Edges:
         self._rows = ()  # the workers may forget them
 
         # Choose ranges of vertices such that about as many edges leave each of them, by a sample of
-        # the edges of each chunk.
+        # the edges of each chunk. ``starts``: vertices that sampled edges leave, ascending;
+        # ``inner``: those of them at which a new range begins, all 0 without edges.
         n_partitions = _PARTITIONS_PER_WORKER * len(self._workers)
         samples = self._ask(edge_partition.select_sample, chunks, _SAMPLE_SIZE)
         starts = np.sort(np.concatenate(samples))
@@ -265,7 +267,9 @@ class Edges:
         edges of length zero explain is founded through vertices that are founded already, in
         rounds, so that no cycle of such edges can explain itself.
 
-        ``source`` is a vertex number, and ``distance`` a NumPy array of shape (n_vertices,).
+        ``source`` is a vertex number, and ``distance`` a NumPy array of shape (n_vertices,): hops
+        (int32, -1 where unreached) or weighted distances (floats, ``inf`` where unreached).
+        ``limit``: up to which they should be complete; None without one.
 
         Raises PrecisionError: a distance exceeds the largest number of its type.
         """
@@ -342,8 +346,8 @@ class Edges:
 
 
 def _select_piece(pieces: list[Any], number: int) -> Any:
-    """Return one of the pieces of a chunk. This is a task of its own, so that only this piece is
-    sent to another worker, and not all pieces.
+    """Return the piece of a chunk at position ``number``. This is a task of its own, so that only
+    this piece is sent to another worker, and not all pieces.
     """
     return pieces[number]
 
@@ -411,8 +415,9 @@ def _integer_dtype(
     """Return the float type in which integer weights are stored, as cuGraph takes no integers: the
     narrowest one that cannot round the sum of a path, or float64 if none is known to suffice.
 
-    ``weights`` are the smallest and the largest one. A ``weight_type`` other than "auto" is taken
-    if it holds the weights. EdgeListError: a weight is too large for any float type.
+    ``weights`` are the smallest and the largest weight. A ``weight_type`` other than "auto" is
+    taken if it holds each weight, else the wider type that does; sums may then be rounded.
+    EdgeListError: a weight is too large for any float type.
     """
     low, high = weights
     holds_weights = float_that_holds(low, high)

@@ -217,8 +217,9 @@ class Cugraph:
     def _search(
         self, graph: PartitionedGraph, source: int, limit: float | None, kind: np.dtype
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Search from one source by hops, or by weights if ``kind`` is a float type. Return what
-        ``search`` does.
+        """Search from one source by hops if ``kind`` is an integer type, or by weights if it is a
+        float type. Return what ``search`` does. If all weights are 0, hops are searched in their
+        place.
         """
         if kind.kind == "i":
             return self._count_hops(graph, source, limit)
@@ -235,15 +236,21 @@ class Cugraph:
         cutoff = None
         if limit is not None:
             last = as_distance(limit, kind)
-            if np.isfinite(last):  # cuGraph omits vertices at the cutoff itself
+            # The cutoff is the next larger float than the limit in the type of the weights
+            # (``last``), since cuGraph omits vertices at the cutoff itself. A limit beyond all
+            # floats is no limit.
+            if np.isfinite(last):
                 cutoff = float(np.nextafter(last, kind.type(np.inf)))
         return self._gather(self._rapids.dask.sssp(self._graph, source, cutoff=cutoff))
 
     def _count_hops(
         self, graph: PartitionedGraph, source: int, limit: float | None
     ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Search by hops from one source. Return what ``search`` does."""
-        depth = None
+        """Search by hops from one source. Return what ``search`` does.
+
+        ``source`` and ``limit`` are those of ``search``; a ``limit`` of None is no limit.
+        """
+        depth = None  # no limit
         # cuGraph takes a depth of 0 for no limit. A limit of 0 is passed as 1; the caller removes
         # vertices that are farther. ``MAX_HOP_COUNT`` is the largest int32: no path has as many
         # hops.
@@ -310,6 +317,7 @@ class Cugraph:
         ``seconds`` so far, has passed its deadline. ``what`` names the work.
         """
         deadline = self._settings.batch_deadline
+        # "auto": a multiple of the slowest search so far, and never less than ten minutes
         if deadline == "auto":
             deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._slowest)
             if self._graph is None:  # it is being built, which may take any time

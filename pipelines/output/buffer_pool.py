@@ -31,12 +31,13 @@ class Buffers:
         self._free: defaultdict[int, deque[np.ndarray]] = defaultdict(deque)
 
     def empty(self, shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
-        """Return an uninitialized array, as ``numpy.empty`` does."""
+        """Return an uninitialized array, as ``numpy.empty`` does, in memory that the pool lends."""
         dtype = np.dtype(dtype)
         if not isinstance(shape, tuple):
             shape = (shape,)
         nbytes = dtype.itemsize * math.prod(shape)
-        # Sizes are powers of two, so that arrays of about one size use the same memory.
+        # Sizes are powers of two, ``_MIN_BYTES`` at least, so that arrays of about one size use the
+        # same memory. The 1 within the shift is for arrays without bytes.
         size = max(_MIN_BYTES, 1 << max(nbytes - 1, 1).bit_length())
 
         try:

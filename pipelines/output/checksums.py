@@ -131,6 +131,11 @@ def checksums_in(
 ) -> list[int]:
     """Return the checksum of each of ``sources`` from the rows of a part file.
 
+    The rows have one of three forms, told by the schema: a row per result, with the ``columns``; a
+    list of distances per source, which counts as the rows of the vertices that it reaches; or loads
+    (sums per edge, vertex or pair over all sources of the part). ``columns`` is ignored for lists
+    and loads.
+
     Parameters
     ----------
     tables : iterable of pyarrow.Table
@@ -140,12 +145,16 @@ def checksums_in(
     sources : int64 array of shape (sources,)
         Distinct vertex numbers.
     columns : sequence of str
-        Names of the columns that the checksum covers; that of the sources may be among them.
+        Names of the columns that the checksum covers, for rows of the first form. The name
+        "source" may be among them, and makes no difference: vertex numbers of sources are covered
+        anyway.
 
     Returns
     -------
     list of int
-        In the order of ``sources``.
+        In the order of ``sources``; 0 for a source without rows. Sums modulo 2^64, but modulo
+        ``PRIME`` for loads, whose checksums are linear modulo this number. Loads count for the
+        first source alone.
 
     Raises
     ------
@@ -156,12 +165,14 @@ def checksums_in(
     for table in tables:
         # Loads are sums over all sources of the part, and in the name of the first one.
         if tuple(table.schema.names) == CELL_COLUMNS:
-            # all columns but the last, the exponent of the unit of the sums
+            # All columns but the last, the exponent of the unit of the sums. It is not covered,
+            # since it is the same in all parts of a run.
             cell, low, high = (table[name].to_numpy() for name in CELL_COLUMNS[:3])
             totals[0] = (totals[0] + checksum_of_cells(cell, low, high)) % PRIME
             continue
 
-        # Rows about the whole graph belong to the one nominal source.
+        # Rows about the whole graph have no column of sources. Their part names one nominal source,
+        # to which they belong.
         source = np.full(table.num_rows, sources[0])
         if "source" in table.schema.names:
             source = numbers_in(graph, table["source"])

@@ -147,7 +147,8 @@ def _compare_metadata(metadata: dict[str, Any], schema: pa.Schema, column: str) 
 
 
 def _read_columns(text: Any) -> Any:
-    """Return the columns of the schema of a Delta table, which is JSON in ``text``.
+    """Return the columns of the schema of a Delta table, which is JSON in ``text``: what it has as
+    "fields", a list in a right schema, but of any type in a damaged one.
 
     None if the JSON is no schema. Raises DifferenceError: the text is no JSON.
     """
@@ -180,8 +181,10 @@ def _compare_columns(columns: Any, schema: pa.Schema, partition: str) -> None:
         raise DifferenceError(_FILE, why)
 
     for column, (name, types) in zip(columns, allowed, strict=True):
+        # ``right``: the type that is expected. Any allowed one is, if the log states it; else the
+        # first one, for the message.
         right = types[0]
-        if column.get("type") in types:  # any allowed type is right
+        if column.get("type") in types:
             right = column["type"]
         expected = {"name": name, "type": right, "nullable": True, "metadata": {}}
         refuse_difference(_FILE, "metaData.schemaString: ", column, expected)
@@ -233,6 +236,7 @@ def _compare_stats(added: _AddedFile, columns: dict[str, _ColumnStats]) -> None:
     footer. ``columns``: the latter, by the name of the column.
     """
     where = f"add of {added.name}: stats."
+    # what is neither the number of rows nor one of the three statistics per column
     others = _without_nulls(added.stats, "numRecords", *_BOUNDS)
     expected = {}
     if "tightBounds" in others:  # it may be left out
@@ -267,13 +271,16 @@ class _ColumnStats(NamedTuple):
     kind: pa.DataType  # of the column
 
     def fits(self, key: str, value: Any) -> bool:
-        """Return whether a log may state a value as the one of ``key``.
+        """Return whether a log may state ``value`` as the statistic ``key`` of this column.
 
-        ``key`` is the name of one of the first three fields. A long text may be cut short in a log.
-        Then a smallest value may be less than the right one, and a largest value greater.
+        ``key`` is the name of one of the first three fields. ``value`` is None if the log does not
+        state it. Numbers must be equal. A long text may be cut short in a log. Then a smallest
+        value may be less than the right one, and a largest value greater.
         """
         right = getattr(self, key)
-        if type(value) is bool or right is None:  # true would equal 1 below
+        # What the footer does not have, the log may not state. A bool never fits: True would equal
+        # 1 below.
+        if type(value) is bool or right is None:
             return value is None
 
         if isinstance(right, str):
@@ -307,14 +314,16 @@ def stats_by_column(store: Store, name: str) -> dict[str, _ColumnStats]:
 def _merge_stats(chunks: list[Chunk], kind: pa.DataType) -> _ColumnStats:
     """Return the statistics of a column from those of its chunks, one per row group.
 
-    A statistic that not every chunk states is None. ``kind``: type of the column.
+    A count of nulls that not every chunk states is None, and so are bounds that not every chunk
+    with values states. All are None if no chunk has a value. ``kind``: type of the column.
     """
-    # Chunks with a value that is not null, of which alone bounds are expected.
+    # Chunks with a value that is not null, of which alone bounds are expected. A chunk that does
+    # not state its nulls counts as having values.
     filled = [chunk for chunk in chunks if chunk.n_values > (chunk.n_nulls or 0)]
     minima = [decode_bound(chunk.minimum, kind) for chunk in filled if chunk.minimum is not None]
     maxima = [decode_bound(chunk.maximum, kind) for chunk in filled if chunk.maximum is not None]
     nulls = [chunk.n_nulls for chunk in chunks if chunk.n_nulls is not None]
-    has_bounds = len(minima) == len(maxima) == len(filled) > 0
+    has_bounds = len(minima) == len(maxima) == len(filled) > 0  # and one chunk at least
     return _ColumnStats(
         minValues=min(minima) if has_bounds else None,
         maxValues=max(maxima) if has_bounds else None,

@@ -31,8 +31,10 @@ from .table_logs import (
 
 Read = Callable[[str], bytes]  # the content of a file of the log, by its name
 # Keys of fields, as ``_flatten`` names them:
-_COUNTS = re.compile(r"\.summary\.|_count$")  # sums over the files, which are compared before
-_TIMES = re.compile(r"metadata-log\.\d+\.timestamp-ms")
+# Sums over the files, which are compared before: "snapshots.0.summary.total-records", or
+# "manifest 0.added_rows_count".
+_COUNTS = re.compile(r"\.summary\.|_count$")
+_TIMES = re.compile(r"metadata-log\.\d+\.timestamp-ms")  # "metadata-log.0.timestamp-ms"
 _UUIDS = re.compile("table-uuid")
 
 
@@ -162,14 +164,17 @@ class _Table:
         return file, metadata
 
     def _name_of(self, address: str) -> str:
-        """Return the name of a file of the log from its address, which begins with ``_prefix``."""
+        """Return the name of a file of the log from its address, ``_prefix`` and the name. An
+        address that begins otherwise is cut at the same length: callers have checked it.
+        """
         return address[len(self._prefix) :]
 
     def _replace_own(self, key: str, value: Any) -> Any:
         """Return a text in place of a value that each table has of its own, and any other value as
         it is.
 
-        Own values are numbers, times and random names. ``key``: of the field that has the value.
+        Own values are numbers, times and random names: the number of the present snapshot becomes
+        "the present snapshot as int". ``key``: of the field that has the value.
         """
         if type(value) in (int, str) and str(value) in self._placeholders:
             return f"{self._placeholders[str(value)]} as {type(value).__name__}"
@@ -235,9 +240,9 @@ def _without_counts(fields: dict[str, Any]) -> dict[str, Any]:
 def _by_path(file: str, records: list[Any]) -> dict[str, Any]:
     """Return records of a file of the log by what they name.
 
-    The key is the address of a data file. Manifests have random names, so for these it is their
-    position. The field ``manifest_length`` is left out, since it was compared with the file. Raises
-    DifferenceError: a file is named twice.
+    The key of a record of a data file is the file's address. Manifests have random names, so the
+    key of a record of a manifest is "manifest" and its position. The field ``manifest_length`` is
+    left out, since it was compared with the file. Raises DifferenceError: a file is named twice.
     """
     by_path: dict[str, Any] = {}
     for number, record in enumerate(records):
@@ -258,12 +263,19 @@ class _InMemory:
         self._data = data
 
     def open(self, seekable: bool = True) -> io.BytesIO:  # noqa: ARG002
-        """Return the bytes as an open file; pyiceberg calls it."""
+        """Return the bytes as an open file; pyiceberg calls it.
+
+        ``seekable`` is ignored: the file can be read from any position in any case.
+        """
         return io.BytesIO(self._data)
 
 
 def plain_record(value: Any, struct: Any) -> Any:
-    """Return a record of pyiceberg as dicts of its fields; ``struct`` is its type."""
+    """Return a value of pyiceberg as a plain one: a record as a dict of its fields, by name, and
+    records within it likewise; another mapping as a dict; any other value as it is.
+
+    ``struct``: type of a record, which has the names of its fields; not used for other values.
+    """
     if hasattr(value, "_data"):  # a record, whose values are in the order of the fields
         return {
             field.name: plain_record(inner, field.field_type)
@@ -277,8 +289,8 @@ def plain_record(value: Any, struct: Any) -> Any:
 def _flatten(value: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values in nested dicts and lists, each after its keys, joined by dots.
 
-    Positions in lists are keys, too. An empty dict or list is a value. ``prefix``: keys of
-    ``value`` itself.
+    Positions in lists are keys, too: {"a": [{"b": 1}]} yields ("a.0.b", 1). An empty dict or list
+    is a value. ``prefix``: keys of ``value`` itself, joined; "" at the top.
     """
     items: Any = ()
     if isinstance(value, dict):

@@ -35,7 +35,7 @@ _COMMON_KEYS = (
 
 
 class ReadLabels(NamedTuple):
-    """Labels of one run or of two (one per direction)."""
+    """The labels that one run has written, or two runs, one per direction of a directed graph."""
 
     labels: HubLabels  # whose hubs are vertex numbers, so that ranks equal vertex numbers
     ids: Any  # the id of each vertex number, ascending: an integer array, or pyarrow strings
@@ -189,7 +189,9 @@ def _read_rows(store: Store, manifest: Manifest, ids: Any) -> _Rows:
         first += len(sources)
 
         counts = np.zeros(len(sources), np.int64)  # rows per source
-        last_key = -1  # of the row before; keys ascend over all tables of a part
+        # key of the row before the table, -1 before the first: keys ascend over all tables of a
+        # part
+        last_key = -1
         with store.local([entry["file"]]) as folder, open_part(folder / entry["file"]) as part:
             for table in part.tables():
                 # Of each row: its source among those of the part, its hub, and one key of both.
@@ -225,7 +227,7 @@ def _checked_distances(where: str, column: Any) -> np.ndarray:
 
 
 def _narrow_integers(distances: np.ndarray) -> np.ndarray:
-    """Return integers in 32 bits if the sum of any two fits, else in 64 bits."""
+    """Return integers as int32 if the sum of any two of them fits int32, else as int64."""
     if distances.max(initial=0) < _NARROW_BELOW:
         return distances.astype(np.int32)
     return distances.astype(np.int64)
@@ -250,11 +252,11 @@ def _find_unit(distances: np.ndarray) -> float:
 
 
 def _positions(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Return the positions of integers among ascending ids; for a value that is no id, any valid
-    position.
+    """Return the positions of integers among ascending ids, of which there is one at least; for a
+    value that is no id, any valid position, since the caller compares the id there with the value.
     """
     first = int(ids[0])
-    if int(ids[-1]) - first == ids.size - 1:  # without gaps they need no search
+    if int(ids[-1]) - first == ids.size - 1:  # ids without gaps need no search
         return np.clip(values.astype(np.int64) - first, 0, ids.size - 1)
     return np.minimum(np.searchsorted(ids, values), ids.size - 1)
 

@@ -43,7 +43,8 @@ def unreached_in_file(counts_hops: bool, integers: bool, signed: bool) -> float:
 
 
 def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa.FixedSizeListArray:
-    """Return the distances of one source as an array of one list, in the narrowest type.
+    """Return the distances of one source as an array of one list: floats in their own type, hops
+    and sums of integers in the narrowest type.
 
     ``distance`` has shape (n_vertices,). ``reached``, bool, of the same shape, says which vertices
     are reached. ``unreached`` is the distance of the others in the file, as ``unreached_in_file``
@@ -57,7 +58,7 @@ def make_list(distance: np.ndarray, reached: np.ndarray, unreached: float) -> pa
     else:
         # Sums of integers, as floats or int64. Unreached ones are set to 0 first, since a float
         # ``inf`` becomes no integer, and to ``unreached`` in the end. Where sums may be negative,
-        # ``unreached`` is the largest int64, so that the type holds all of them.
+        # ``unreached`` is the largest int64, so that the type becomes int64, which holds all sums.
         sums = np.where(reached, distance, 0).astype(np.int64)
         largest = int(sums.max())
         if unreached == MAX_INTEGER:
@@ -95,7 +96,9 @@ def is_matrix(schema: pa.Schema) -> bool:
 
 
 def to_array(column: pa.ChunkedArray) -> np.ndarray:
-    """Return lists as an array of shape (records, list size), without a copy if they are one chunk."""
+    """Return a column of lists as an array of shape (records, list size), without a copy if the
+    column is one chunk; several chunks are copied together. Raises ValueError: a distance is null.
+    """
     lists = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if lists.null_count or lists.values.null_count:
         raise ValueError("a distance is null")
@@ -140,7 +143,7 @@ class MatrixWriter:
         self._schema: pa.Schema | None = None
 
     def write(self, table: pa.Table) -> None:
-        """Write the record of one source."""
+        """Write the record of one source, a table of one row; it is held until a batch is full."""
         self._pending.append(table)
         size = table.schema.field("distance").type.list_size
         if len(self._pending) * size >= ROWS_PER_PART:
@@ -213,20 +216,20 @@ class MatrixWriter:
             earlier.unlink()
 
     def _end(self) -> None:
-        """Complete the file."""
+        """Complete the present file, and close it; ``_raw`` keeps its digest."""
         self._writer.close()
         self._file.close()
         self._writer = None
 
     def abandon(self) -> None:
-        """Close the file after an error."""
+        """Close the file after an error; do nothing if none was begun, or if it is complete."""
         if self._file is not None:
             self._file.close()
 
 
 def metadata_and_rows(file: pa.ipc.RecordBatchFileReader) -> tuple[dict[bytes, bytes], list[int]]:
     """Return the metadata that ``MatrixWriter.close`` has written with the last batch, and the
-    number of rows of each batch.
+    number of rows of each batch, which is 0 for that last one. A file without batches has neither.
     """
     rows: list[int] = []
     metadata: dict[bytes, bytes] = {}

@@ -244,7 +244,9 @@ def _value(struct: Struct, field: int) -> Any:
 
 
 def _begin(column: Struct) -> int:
-    """Return the position in the file of the first page of a column: of its dictionary, if any."""
+    """Return the position in the file of the first page of a column, in bytes: of its dictionary
+    page if it has one, else of its first data page. ``column``: struct ``ColumnMetaData``.
+    """
     if parquet.DICTIONARY_PAGE in column:
         return int(_value(column, parquet.DICTIONARY_PAGE))
     return int(_value(column, parquet.DATA_PAGE))
@@ -371,7 +373,9 @@ def _faults_of_order(group: Struct, rows: pa.Table) -> Iterator[str]:
 
 
 def _ascends(keys: pa.Table) -> bool:
-    """Whether no row is less than the one before, in lexicographic order of the columns."""
+    """Whether no row is less than the row before it, in lexicographic order of the columns, and
+    none has a null. Without columns, or with one row, it is so.
+    """
     if not keys.num_columns or keys.num_rows < 2:
         return True
     n_pairs = keys.num_rows - 1  # of adjacent rows

@@ -44,7 +44,7 @@ MEANS_KEY = b"kepler_traverse.means"
 
 
 def part_exists(folder: Path, number: int) -> bool:
-    """Whether a file of the part with this number is in a folder or in one of its partitions.
+    """Whether a file of the part ``number`` is in a folder, or in a partition of it (NAME=VALUE).
 
     The kind of result does not matter: Parquet files and Arrow files count.
     """
@@ -139,7 +139,7 @@ class Answer(NamedTuple):
     """Results of one source, or of several whose rows are in one table, one source after the other."""
 
     sources: list[Any]  # the user's ids
-    # Number of rows of each source; a single number where the rows of all sources are mixed.
+    # Number of rows of each source; one number, of all rows, where those of all sources are mixed.
     sizes: Sequence[int] | np.ndarray
     table: pa.Table  # the rows
     checksums: list[int]  # of the rows of each source
@@ -150,7 +150,7 @@ class Answer(NamedTuple):
         return cls([source], [table.num_rows], table, [checksum])
 
     def by_source(self) -> Iterator[tuple[Any, pa.Table, int]]:
-        """Yield id, table and checksum of each source."""
+        """Yield id, table and checksum of each source. Not for results whose rows are mixed."""
         begin = 0
         for source, size, checksum in zip(self.sources, self.sizes, self.checksums, strict=True):
             yield source, self.table.slice(begin, size), checksum
@@ -228,8 +228,8 @@ def _write_rows(partial: Path, kind: ResultKind, results: _PartResults, encoders
         pa.output_stream(file, compression=None, buffer_size=_BUFFER_BYTES) as stream,
     ):
         writer: RowGroupWriter | None = None
-        held: list[pa.Table] = []  # slices of the next row group
-        n_held = 0  # their rows
+        held: list[pa.Table] = []  # tables, or slices of them, that the next row group begins with
+        n_held = 0  # number of rows in ``held``
         for answer in results:
             table = answer.table
             if writer is None:
@@ -239,9 +239,10 @@ def _write_rows(partial: Path, kind: ResultKind, results: _PartResults, encoders
             # on how many sources a table has.
             ends = np.cumsum(answer.sizes)  # position in ``table`` where each source's rows end
             begin = 0  # position of the first row that is not yet held or written
-            next_source = 0  # position of its source
+            next_source = 0  # position of the source of that row
             while True:
-                # the position of the source whose rows fill the group, as many as there are if none
+                # Position of the source with whose rows the row group is full: the first one up to
+                # whose end it has ``rows_per_group`` rows. Without one it is ``ends.size``.
                 filling = int(np.searchsorted(ends, begin + writer.rows_per_group - n_held))
                 if filling >= ends.size:
                     break
@@ -281,8 +282,8 @@ def _write_matrix(partial: Path, kind: ResultKind, results: _PartResults) -> str
 
 
 def expand_sources(table: pa.Table) -> pa.Table:
-    """Return the table with the source column expanded, if it is a dictionary array that repeats
-    each id.
+    """Return the table with the source column as plain ids, if it is a dictionary array, which has
+    each id once and its position per row. Any other table is returned unchanged.
     """
     position = table.schema.get_field_index("source")  # -1 without one
     if position < 0 or not pa.types.is_dictionary(table["source"].type):
@@ -395,7 +396,8 @@ def unfit_columns(schema: pa.Schema, kind: ResultKind, graph: Graph) -> str:
 def _has_right_type(field: pa.Field, graph: Graph) -> bool:
     """Whether a column of ids, numbers or names has a type that this job writes.
 
-    Names are those of groups, and of the sets of vertices of ``--result extremes``.
+    Names are those of groups, and of the sets of vertices of ``--result extremes``. Ids must have
+    the type of the graph's ids; other columns are numbers of any type, except names.
     """
     is_text = pa.types.is_string(field.type)
     if field.name not in ID_COLUMNS:  # no ids of vertices
@@ -451,7 +453,8 @@ def checked_part(
             "or delete it, and run again with --resume"
         ) from None
     if known is not None:
-        # A part may lack sources that failed when it was written.
+        # The file must have the bytes of the entry, and the entry the sources that are wanted now:
+        # a part may lack sources that failed when it was written.
         is_whole = known["sha256"] == digest and known["sources"] == sources
         return known if is_whole else None
 

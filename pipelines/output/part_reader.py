@@ -34,7 +34,10 @@ class PartReader:
         return sum(self.group_rows)
 
     def read(self, group: int, columns: Sequence[str] | None = None) -> pa.Table:
-        """Read the group of rows with a number; all columns if ``columns`` is None."""
+        """Read the row group (Parquet) or the batch (Arrow) at position ``group``, as a table.
+
+        ``columns``: names of the columns; None for all.
+        """
         if isinstance(self._file, pq.ParquetFile):
             return self._file.read_row_group(group, columns=columns)
         table = pa.Table.from_batches([self._file.get_batch(group)])
@@ -57,7 +60,7 @@ class PartReader:
         return Statements(self._path)
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield all groups of rows, in order; all columns if ``columns`` is None."""
+        """Yield all groups of rows, in order, each as a table; ``columns`` as in ``read``."""
         return (self.read(group, columns) for group in range(len(self.group_rows)))
 
 

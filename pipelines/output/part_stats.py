@@ -114,8 +114,9 @@ class GroupStats:
     def add_group(self, graph: Graph, query: Query, group: Traversals) -> None:
         """Add all sources of a group, by the distances that the searches have returned.
 
-        ``query`` says what the searches output, and its limit and targets cut the histogram. Edges
-        are counted only where a search has returned the distances of all that it reaches.
+        ``query`` says what the searches output, and its limit and targets (None without) cut the
+        histogram. Edges are counted only where a search has returned the distances of all vertices
+        that it reaches; else they are 0.
         """
         # ``offsets`` is set where each source has results for its own targets alone.
         has_all = group.offsets is None and query.output == "all"
@@ -136,7 +137,10 @@ class GroupStats:
                 self.histograms.append(make_histogram(traversal.cut(query.limit, targets)))
 
     def _add_all_vertices(self, graph: Graph, query: Query, group: Traversals) -> None:
-        """Add sources with distances of all vertices, or counts per level."""
+        """Add sources with distances of all vertices, or counts per level: hops by their level
+        counts, weighted distances in one pass over all sources. The limit of ``query``, if any,
+        cuts both.
+        """
         if ALGORITHMS[group.algorithm].counts_hops:
             for levels in iter_level_counts(graph, group, query.limit):
                 self.add_levels(*levels)
@@ -163,8 +167,9 @@ class GroupStats:
     ) -> None:
         """Add all sources of a group, by the distances of their rows.
 
-        ``distance`` is the column of all rows, one source after the other. ``sizes``, of shape
-        (sources,), has the number of rows of each source.
+        ``distance`` is the column of all rows, one source after the other; values may be null.
+        ``sizes``, of shape (sources,), has the number of rows of each source. No edges are added if
+        a search has not returned the distances of all vertices that it reaches.
         """
         # Edges are counted only where a search has returned the distances of all that it reaches.
         if group.offsets is None and query.output == "all":
@@ -184,7 +189,9 @@ class GroupStats:
 
 
 def count_edges(graph: Graph, traversal: Traversal) -> int:
-    """Return the number of stored edges of the vertices that a traversal reaches."""
+    """Return the number of stored edges that leave the vertices that a traversal reaches, on either
+    device.
+    """
     if graph.device == "cpu":
         distance = traversal.distance
         if (
@@ -214,8 +221,9 @@ def histogram_of_levels(counts: Any, farthest: np.ndarray) -> Histogram:
     """
     last = int(farthest.max())
     total = to_host(counts[:, : last + 1].sum(axis=0, dtype=np.int64))
-    # The width of a bin is what ``_width`` returns for distances of 0 to ``last``. Here it is found
-    # in integers: the smallest power of two that is at least ``needed``.
+    # ``last``: largest level with a vertex, of all sources. The width of a bin is what ``_width``
+    # returns for distances of 0 to ``last``. Here it is found in integers: the smallest power of
+    # two that is at least ``needed``, which is 1 if every level has a bin of its own.
     needed = math.ceil(last / (MAX_BINS - 1))
     exponent = max(needed - 1, 0).bit_length()
     if exponent:
@@ -391,7 +399,8 @@ def _width(low: float, high: float, least: float) -> float:
         # Any width fits. It is at least the spacing of floats at ``low``, so that the number of the
         # bin is an integer that float64 holds exactly.
         return max(least, 1.0, math.ulp(low))
-    # One bin less, because the range may begin within a bin. Each end is divided first, because the
-    # difference of the ends may overflow. The clamp keeps the logarithm finite.
+    # ``share`` is the width that each bin needs at least. It is for one bin less, because the range
+    # may begin within a bin. Each end is divided first, because the difference of the ends may
+    # overflow. The smallest normal float in its place, if it is less, keeps the logarithm finite.
     share = max(high / (MAX_BINS - 1) - low / (MAX_BINS - 1), sys.float_info.min)
     return max(least, 2.0 ** math.ceil(math.log2(share)))

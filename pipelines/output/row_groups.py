@@ -49,12 +49,13 @@ Value = TypeVar("Value")
 
 
 class Recent:
-    """A cache of the results of the last ``size`` different keys. Threads may share it."""
+    """A cache of the results of the ``size`` keys that were used last. Threads may share it."""
 
     def __init__(self, size: int):
         self._size = size  # number of results
         self._lock = threading.Lock()
-        self._values: OrderedDict[Hashable, Any] = OrderedDict()  # the last used one at the end
+        # results by their keys; the key that was used last stands at the end
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
         """Return the value for a key; call ``make`` for it if it is not there.
@@ -85,7 +86,7 @@ _RUNS = Recent(16)  # pages of columns that repeat each value, by how often
 
 
 def release_encoded_columns() -> None:
-    """Release what is kept of the last columns."""
+    """Release the encoded pages, and the arrays, that are kept for columns that repeat."""
     _REPEATED.clear()
     _RUNS.clear()
 
@@ -124,7 +125,10 @@ class Encoders(Protocol):
     """Encodes row groups of one file, on this thread or on others."""
 
     def begin(self, encode: Callable[[], EncodedGroup], /) -> Iterable[EncodedGroup]:
-        """Begin to encode the next row group; return those that are to be written now, in order."""
+        """Begin to encode the next row group, by calling ``encode``, in any thread; return the row
+        groups that are to be written now, in the order in which they have begun. They may be none,
+        or earlier ones.
+        """
 
     def rest(self) -> Iterable[EncodedGroup]:
         """Return the row groups that have begun and are not yet written, in order."""
@@ -134,7 +138,7 @@ class _ThisThread:
     """Encodes each row group when it is given."""
 
     def begin(self, encode: Callable[[], EncodedGroup], /) -> list[EncodedGroup]:
-        """Encode the row group, and return it."""
+        """Encode the row group in this thread, and return it alone: it is to be written now."""
         return [encode()]
 
     def rest(self) -> tuple[EncodedGroup, ...]:
@@ -148,7 +152,7 @@ THIS_THREAD = _ThisThread()
 class Encoding(NamedTuple):
     """How columns are encoded: options of ``pyarrow.parquet.ParquetWriter``, and names of columns."""
 
-    options: dict[str, Any]  # options of all columns
+    options: dict[str, Any]  # options of pyarrow for all columns, such as the compression
     dictionary: tuple[str, ...] = ()  # columns that are encoded with a dictionary
     differences: tuple[str, ...] = ()  # columns of integers whose differences are encoded
     # Columns of which a row group often holds the same arrays as the one before, so that their
@@ -218,10 +222,10 @@ class RowGroupWriter:
         self._put(_MAGIC)
 
     def write(self, table: pa.Table) -> None:
-        """Write a table as one row group, or as several of equal size if it has twice the rows of
-        one or more.
+        """Write a table as one row group; as several of equal size if it has ``rows_per_group``
+        twice or more; or not at all if it has no rows.
 
-        A dictionary array stands for its values.
+        A column that is a dictionary array is written as its values.
         """
         if not table.num_rows:
             return
@@ -243,7 +247,8 @@ class RowGroupWriter:
         return EncodedGroup(chunks, self._find_order(table), len(table))
 
     def _find_order(self, table: pa.Table) -> list[int]:
-        """Return the positions of the columns by which the rows ascend; none if they do not.
+        """Return the positions in the schema of the columns by which the rows ascend; none if they
+        do not, or if no order is given.
 
         Only the first column is checked: the order of the others follows from how rows are made.
         """
@@ -321,10 +326,10 @@ class RowGroupWriter:
 
 
 def _ascends(column: pa.ChunkedArray) -> bool:
-    """Whether no value of a column is null or less than the one before.
+    """Whether no value of a column is null or less than the value before it.
 
-    A dictionary array has one run of rows per source. There each run must have a larger value than
-    the one before.
+    A dictionary array has one run of rows per source. There the value of each run must be larger
+    than the value of the run before it.
     """
     is_in_order = pc.less_equal
     if pa.types.is_dictionary(column.type):
@@ -332,7 +337,7 @@ def _ascends(column: pa.ChunkedArray) -> bool:
         is_in_order = pc.less
     if column.null_count:
         return False
-    # None for a column of one value
+    # ``pc.all`` returns None for a column of one value, which has no pairs, and ascends
     return pc.all(is_in_order(column[:-1], column[1:])).as_py() is not False
 
 
@@ -354,7 +359,8 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
             raise ValueError(f"the column {field.name!r} is encoded without a dictionary")
         runs = [_find_runs(chunk) for chunk in column.chunks if len(chunk)]
         values = pa.concat_arrays([values for values, _ in runs])
-        # A dictionary has each value once, so that no value may have two runs.
+        # A small dictionary whose values are distinct serves as it is: no value may have two runs.
+        # Else the column is expanded to its values, and encoded below as any other.
         if values.nbytes <= _MAX_DICTIONARY_BYTES and len(values.unique()) == len(values):
             sizes = tuple(size for _, sizes in runs for size in sizes)
             return _encode_runs(values, sizes, field, encoding)
@@ -385,7 +391,7 @@ def _find_runs(chunk: pa.DictionaryArray) -> tuple[pa.Array, list[int]]:
     """Return the distinct values of a dictionary array, in order, and the number of rows of each.
 
     The array has all rows of a value together, in the order of its dictionary. Values of the
-    dictionary without a row are left out.
+    dictionary without a row are left out. A dictionary of one value has all rows of the chunk.
     """
     if len(chunk.dictionary) == 1:
         return chunk.dictionary, [len(chunk)]
@@ -442,7 +448,7 @@ class _Runs(NamedTuple):
 
     pages: Any  # a buffer of pyarrow with all data pages, one behind the other
     metadata: Struct  # struct ``ColumnMetaData`` of the column from which the pages were taken
-    places: list[Place]  # of the pages; offsets count from the first of them
+    places: list[Place]  # of the data pages; offsets count from the first data page
     n_bytes: int  # size of the pages without compression
     example: ColumnChunk  # a column of the type, with statistics, of the values that came first
 
@@ -466,6 +472,8 @@ def _encode_runs(
         )
 
     runs = _RUNS.get((field, encoding.key(field.name), sizes), make)
+    # The dictionary page: of integers it is written here; of other types pyarrow encodes the values
+    # once each, and the page is taken out of that.
     if field.type in _PLAIN:
         page, n_bytes, statistics = _write_dictionary(values, runs.example, encoding)
         metadata = {**runs.example.metadata, **statistics}
@@ -474,8 +482,8 @@ def _encode_runs(
         page, n_bytes = _dictionary_page(once)
         metadata = dict(once.metadata)
 
-    # ``page`` is the dictionary page, of ``n_bytes`` without compression.
-    # The chunk is the dictionary page, with the statistics of its values, and then the data pages.
+    # ``page`` is the dictionary page, of ``n_bytes`` without compression. The chunk is the
+    # dictionary page, with the statistics of its values, and then the data pages.
     metadata |= {
         parquet.N_VALUES: runs.metadata[parquet.N_VALUES],
         parquet.UNCOMPRESSED: (I64, n_bytes + runs.n_bytes),
@@ -565,7 +573,7 @@ def _write_dictionary(
     header[parquet.PAGE_CRC] = (I32, crc)
     head = encoded(header)
 
-    # Largest and smallest value stand there twice: in deprecated fields, too.
+    # Largest and smallest value stand in the statistics twice: in deprecated fields, too.
     statistics: Struct = dict(example.metadata[parquet.STATISTICS][1])
     for field, value in zip(parquet.MAX_AND_MIN, (numbers.max(), numbers.min()) * 2, strict=True):
         statistics[field] = (BINARY, value.tobytes())

@@ -65,7 +65,9 @@ def is_made_on_host(question: Question, query: Query, graph: Graph) -> bool:
 
 
 def on_host(traversals: Traversals) -> Traversals:
-    """Copy traversals to host memory of their own, so that the plan can run again."""
+    """Return a copy of traversals in host memory of their own, so that the plan can run again; the
+    same traversals if their distances are not an array with a row per source.
+    """
     # Distances in other forms than one row per source are new arrays of each search, which the
     # next one does not overwrite.
     if not is_rows(traversals.distance):
@@ -80,7 +82,8 @@ def on_host(traversals: Traversals) -> Traversals:
 def _copy_to_host(array: Any) -> Any:
     """Return a copy of an array of shape (sources, vertices) in host memory that a pool lends.
 
-    ``array`` is on either device. None is returned for None.
+    ``array``: of NumPy or of CuPy. None (no predecessors) is returned for None. The rows of the
+    copy may have padding between them.
     """
     if array is None:
         return None
@@ -164,7 +167,9 @@ class ListRows(HostRows):
     def make(self, asked: Asked, written: Traversal) -> SourceRows:  # noqa: ARG002
         """Return one row, with the id of the source and the list of its distances.
 
-        The metadata of the table state the distance of unreached vertices.
+        ``asked`` is ignored: such rows need only the distances, and the graph of this object. The
+        metadata of the table state the distance of unreached vertices. There are no columns for
+        checksums, which are computed from the array.
         """
         distance = written.distance
         unreached = unreached_in_file(
@@ -184,12 +189,18 @@ class VertexRows(HostRows):
         super().__init__(graph)
         # Zeros, which are the positions in a dictionary of one id; None until they are needed.
         self._zeros: pa.Array | None = None
-        # The vertices that the last source reached, and the number of their stored edges.
+        # The vertices that the source before reached, None at first, and the number of their stored
+        # edges.
         self._last: tuple[Selection | None, int] = (None, 0)
 
     def make(self, asked: Asked, written: Traversal) -> SourceRows:
-        """Return a row per reached vertex, with its distance or the other columns of the kind."""
-        # ``select`` returns ``last`` itself if this source reaches the same vertices.
+        """Return a row per reached vertex, with its distance or the other columns of the kind.
+
+        ``asked``: the question, with the graph in host memory. ``written``: the traversal, cut at
+        the limit and the targets.
+        """
+        # ``last`` is the selection (reached vertices) of the source before, or None. ``select``
+        # returns it itself if this source reaches the same vertices.
         last, n_edges = self._last
         selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
         if selection is not last:
@@ -396,7 +407,7 @@ def _make_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     """
     graph = asked.graph
     query = asked.query
-    step = len(traversals)
+    step = len(traversals)  # sources per table: all of them, unless each has a row per target
     if asked.targets is not None:
         step = max(1, ROWS_PER_GROUP // max(asked.targets.size, 1))
     for begin in range(0, len(traversals), step):
@@ -438,7 +449,9 @@ def get_id(graph: Graph, number: int) -> Any:
 
 
 def get_names(graph: Graph, numbers: np.ndarray) -> list[Any]:
-    """Return the user's ids of vertices, as plain Python values."""
+    """Return the user's ids of vertices, as plain Python values, in the order of ``numbers``
+    (vertex numbers).
+    """
     if graph.device == "cuda" and not graph.has_string_ids:
         ids: Any = graph.ids
         return ids[cuda.cp.asarray(numbers)].tolist()

@@ -51,11 +51,12 @@ GRAPH = "_graph"
 REPORT = "_report.html"
 # Names in the folder of a run: what it writes at its end, copies of its graph, temporary files of
 # workers and of drivers, and folders of Delta Lake and Iceberg.
+# "_vertices.pq": a table beside the parts
 _TABLE = re.compile(r"_(vertices|cells|loads|pairs|sources|points|hulls)\.pq")
 _WRITTEN = rf"_manifest\.json|_SUCCESS|_report\.html|{_TABLE.pattern}"
-_GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"
-_OF_WORKERS = r"\.(part-\d{6}|task-\d{6,}|shared)\.\w+\.tmp"
-_OF_DRIVERS = rf"\.({_WRITTEN})\.\w+\.tmp"
+_GRAPHS = r"_graph(-\d+)?(\.\d+\.tmp)?"  # "_graph", of shard 2 "_graph-2", "_graph.4711.tmp"
+_OF_WORKERS = r"\.(part-\d{6}|task-\d{6,}|shared)\.\w+\.tmp"  # ".part-000012.4f1e09.tmp"
+_OF_DRIVERS = rf"\.({_WRITTEN})\.\w+\.tmp"  # "._manifest.json.4f1e09.tmp"
 _TABLES_OF_PARTS = "_delta_log|_iceberg"
 _FOLDERS = re.compile(rf"{COMMITS}|{_GRAPHS}|{_TABLES_OF_PARTS}|{PARTITION}")
 _OURS = re.compile(
@@ -227,7 +228,7 @@ def irregular_fault(store: Store, name: str, expected: str) -> str:
     """Describe what is at ``name`` if it is not what is ``expected``; ``""`` if it is.
 
     ``expected`` is "a folder", or ``""`` for a regular file. An object store has objects alone, so
-    nothing is wrong there.
+    that ``""`` is returned for it. Raises FileNotFoundError: a folder on a disk has no such name.
     """
     if not store.is_local:
         return ""
@@ -427,7 +428,9 @@ def refuse_further_files(
 
 
 def _short(value: Any) -> str:
-    """Return a value of an identity for a message; a digest is cut short."""
+    """Return a value of an identity as JSON, for a message; a long text, as a digest, is cut to 16
+    characters.
+    """
     text = json.dumps(value)
     return text if len(text) <= 20 else text[:16] + "..."
 
@@ -583,6 +586,7 @@ class OutputFolder:
             manifest = check_folder(self.store, resume=True, shared=True)
         assert manifest is not None  # this process or another one has just written it
 
+        # ``there``: version with which the run began. ``here``: version of this process.
         for name in ("kepler_traverse", "pyarrow"):
             there = manifest["versions"].get(name)
             here = self.manifest["versions"].get(name)
@@ -598,7 +602,9 @@ class OutputFolder:
         return manifest
 
     def add(self, key: Literal["parts", "failed", "retried"], entry: Any) -> None:
-        """Add an entry to a list of the manifest, and to the next commit; ``save`` writes it."""
+        """Add an entry to the list ``key`` of the manifest, and to the next commit, which ``save``
+        writes: a part, sources that are given up, or a batch that was submitted again.
+        """
         self.manifest[key].append(entry)
         self._added.setdefault(key, []).append(entry)
 
@@ -762,8 +768,9 @@ def commit(store: Store, log: CommitLog, added: Any) -> bool:
 
 
 def graph_folder(path: Path, shard: Shard | None = None) -> Path:
-    """Return where a run stores its graph for worker processes; each process of a shared run has
-    its own place.
+    """Return where a run stores its graph for worker processes: the folder "_graph" in the folder
+    ``path`` of the run, or "_graph-2" for process 2 of a shared run. ``shard`` is None if the run
+    is not shared.
     """
     return path / (GRAPH if shard is None else f"{GRAPH}-{shard.index}")
 

@@ -49,15 +49,18 @@ class Store:
     is_local = True  # whether the files are in the folder ``path``
 
     def __init__(self, path: Path):
-        self.path = path  # of this machine: where the files are, or where they are prepared
+        self.path = path  # folder of this machine in which the files are, or are prepared
 
     def __str__(self) -> str:
         """Return the path, as messages name the place."""
         return str(self.path)
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
-        """Return the names in a folder that are greater than the text ``after``, in no order; none
-        if the folder does not exist.
+        """Return the names of files and folders in a folder, in no order; none if it does not
+        exist.
+
+        ``folder``: "" for the top. ``after``: only names that are greater than this text, all if
+        it is "".
         """
         try:
             return [name for name in os.listdir(self.path / folder) if name > after]
@@ -81,7 +84,9 @@ class Store:
             return read_footer(file)
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Create a file; return False, and change nothing, if there is another one of that name."""
+        """Create a file with the content ``data``, and return True; return False, and change
+        nothing, if there is another file of that name.
+        """
         # The content is written to another file, to which the name is linked at once. A link fails
         # if the name is taken, where a rename would replace the other file.
         path = self.path / name
@@ -143,6 +148,8 @@ class Store:
     def local(self, names: Sequence[str]) -> Iterator[Path]:  # noqa: ARG002
         """Yield a folder on this machine that has the files ``names``, as far as they exist; it may
         have others.
+
+        Here it is the folder of the store, which has all files, so that ``names`` is ignored.
         """
         yield self.path
 
@@ -223,7 +230,9 @@ class ObjectStore(Store):
 
     def names(self, folder: str = "", after: str = "") -> list[str]:
         """Return the names of objects and folders in a folder, each once, that are greater than
-        ``after``.
+        ``after``; none if the folder does not exist.
+
+        ``folder``: "" for the top. ``after``: "" for all names.
         """
         # Folders exist only in the names of objects. An object in a folder within the folder counts
         # for the name of that one, once.
@@ -233,7 +242,7 @@ class ObjectStore(Store):
         return list(dict.fromkeys(names))
 
     def has(self, name: str) -> bool:
-        """Ask whether there is an object of this name."""
+        """Ask the store whether there is an object of this name; return the answer."""
         try:
             return bool(send("head", lambda: self._api.head(self._store, name)))
         except FileNotFoundError:
@@ -245,7 +254,10 @@ class ObjectStore(Store):
         """
 
         def read() -> bytes:
-            """Send one request. ``send`` counts it; the bytes received are counted here."""
+            """Send one request, and return the content. ``send`` calls this again after an error
+            that may pass, and counts the requests. The bytes received are counted here, since
+            their number is known only now.
+            """
             answer = self._api.get(self._store, name)
             size = answer.meta["size"]
             if size > max_bytes:
@@ -286,9 +298,11 @@ class ObjectStore(Store):
         )
 
     def put_new(self, name: str, data: bytes) -> bool:
-        """Create an object; return False, and change nothing, if the name is taken."""
+        """Create an object with the content ``data``, and return True; return False, and change
+        nothing, if the name is taken.
+        """
         while True:
-            traffic = Traffic()
+            traffic = Traffic()  # counts the requests of this round alone
             try:
                 self.put(name, data, traffic, mode="create")
                 return True
@@ -312,7 +326,9 @@ class ObjectStore(Store):
             self.put(name, Path(file.name))
 
     def versions(self) -> dict[str, str]:
-        """Return the tags of the objects at the top and in partitions, by their names."""
+        """Return the versions of the objects at the top and in partitions, by their names: the tag
+        of each, or the time of its last change if the store gives no tag.
+        """
         versions = {}
         for item in listed(self._store, self._url):
             name = item.url[len(self._url) + 1 :]
@@ -322,7 +338,9 @@ class ObjectStore(Store):
         return versions
 
     def move_in(self, partial: Path, name: str) -> Stored:
-        """Put a file, and return the number of requests, the seconds and the version."""
+        """Put the file ``partial`` into the store as ``name``, in place of another object of that
+        name; return the number of requests, the seconds and the version (its tag, or "").
+        """
         traffic = Traffic()
         started = time.monotonic()
         version = self.put(name, partial, traffic)
@@ -351,7 +369,9 @@ class ObjectStore(Store):
 
     @contextlib.contextmanager
     def local(self, names: Sequence[str]) -> Iterator[Path]:
-        """Yield a folder with copies of the objects, which are fetched by several threads."""
+        """Yield a temporary folder with copies of the objects ``names``, as far as they exist,
+        which several threads fetch. Raises OutputError if one cannot be read.
+        """
 
         def copy(name: str) -> None:
             """Fetch one object, if it exists."""

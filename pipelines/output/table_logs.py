@@ -25,10 +25,13 @@ DELTA_COMMIT = "00000000000000000000.json"
 # names the metadata that count, for readers of an Iceberg table without a catalog
 HINT = "version-hint.text"
 MAX_BYTES = 2**30  # of a file of a log
-# what a process that was killed has left
+# What a process that was killed has left: "_commit_UUID.json" or "_commit_UUID.json.tmp", a hidden
+# file, or a name that ends with "#" and a number.
 _UNFINISHED = re.compile(r"_commit_[0-9a-f-]+\.json(\.tmp)?|\..*|.*#\d+")
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-HINTED = re.compile(rf"\d{{5}}-{UUID}")
+HINTED = re.compile(rf"\d{{5}}-{UUID}")  # what the hint may hold: "00001-UUID"
+# "00001-UUID.metadata.json", the list of manifests "snap-NUMBER-NUMBER-UUID.avro", a manifest
+# "UUID-m0.avro", or the hint
 ICEBERG_FILE = re.compile(
     rf"{HINTED.pattern}\.metadata\.json|snap-\d+-\d+-{UUID}\.avro|{UUID}-m\d+\.avro|{HINT}"
 )
@@ -40,7 +43,7 @@ MISSING = object()  # in place of the value of a field that is not there
 class NamedFile(NamedTuple):
     """A file that a table names."""
 
-    file: str  # its name in the folder, or its address if it is elsewhere
+    file: str  # its name in the folder of the run, or its address if it is elsewhere
     bytes: Any  # its size, an integer; a damaged log may have any other value here
     rows: Any  # its number of rows, or any other value, as ``bytes``
 
@@ -89,10 +92,13 @@ def stray_file(store: Store, log: str) -> str:
 
 
 def _refuse_others_files(store: Store, log: str) -> None:
-    """Raise DifferenceError for a file that finish has not made, also a link, a FIFO or the like
-    of the name of one.
+    """Raise DifferenceError for a file that finish has not made, also for a link, a FIFO or the
+    like with the name of a file that it makes.
+
+    ``log``: folder of the log, "_delta_log", or "_iceberg/metadata" with the folder of the table
+    before the slash.
     """
-    # The folder of the table, which alone may have one within it: the log.
+    # The folder of an Iceberg table may hold a single name: the folder of the log.
     top, _, inner = log.partition("/")
     _refuse_irregular(store, top, "a folder")
     if inner:
@@ -124,8 +130,8 @@ def refuse_difference(
     """Raise DifferenceError for the first field of a log that is not as expected.
 
     ``file`` and ``section`` begin the message: the file of the log, and the name of a field up to
-    its last key. ``stated``: the fields that the log has. ``expected``: those that it should have;
-    it may have no others.
+    its last key. ``stated``: the fields that the log has. ``expected``: the fields that the log
+    should have, and no others. Types are compared, too.
     """
     for field in dict.fromkeys([*expected, *stated]):
         value = stated.get(field, MISSING)
@@ -165,7 +171,7 @@ def compare_files(named: Iterable[NamedFile], manifest: Manifest) -> None:
 
 
 def _list_files(files: Counter[NamedFile]) -> str:
-    """Name the first files, with their rows, for a message."""
+    """Name the first ``_LISTED`` files of a message, with their rows; "..." stands for more."""
     texts = [
         f"{str(file.file)[:100]} of {_rows_text(file.rows)}"
         for file in sorted(files, key=repr)[:_LISTED]

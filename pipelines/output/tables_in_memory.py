@@ -85,7 +85,9 @@ def ids_given(given: list[int | str] | str | None, what: str) -> Any:
 
 
 def columns_in_memory(path: str) -> list[str] | None:
-    """Return the names of the columns of a table that is in this process; None if it is not."""
+    """Return the names of the columns of the table that is in memory under the name ``path``; None
+    if this process has none of that name, as for the path of a file.
+    """
     table = _in_memory.get().get(path)
     if table is None:
         return None

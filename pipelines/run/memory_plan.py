@@ -331,13 +331,19 @@ def sources_per_part(
 
 
 def _memory_of_worker(load: Load, batch_size: int | Literal["auto"]) -> dict[str, int]:
-    """Return the bytes that each worker takes for itself, by the names of items in messages."""
+    """Return the bytes that each worker takes for itself, by the names of items in messages.
+
+    ``batch_size``: sources per part. With "auto" they are ``load.per_part``, or if that is None
+    (not measured) as many as make about ``ROWS_PER_PART`` rows.
+    """
     # Rows that are held at a time: those of a row group. If parts are sorted, those of a whole
-    # part, twice, as it is before and after sorting. At least those of one source.
+    # part, twice, as it is before and after sorting.
     most_held = ROWS_PER_GROUP
     if load.is_sorted:
         sources = load.per_part if batch_size == "auto" else batch_size
         most_held = 2 * (ROWS_PER_PART if sources is None else load.most_rows * sources)
+    # No more than the estimate for the whole run, a product. But no less than the maximum of one
+    # source, whose rows are held together.
     rows = max(load.most_rows, min(most_held, load.rows_per_source * load.n_searches))
     return {
         "reverse graph": load.reverse_bytes,

@@ -29,7 +29,9 @@ class DaskExecutor(BatchExecutor):
         self.submit = submit
 
     def get_outcomes(self, future: Future[Any]) -> list[BatchOutcome] | None:
-        """Fetch the outcomes of a finished task; None if they are lost with their worker."""
+        """Fetch the outcomes of a task that has ended, one per batch; None if it has not finished
+        without an error, or if its outcomes are lost with their worker.
+        """
         if future.status != "finished":
             return None
         try:
@@ -39,7 +41,7 @@ class DaskExecutor(BatchExecutor):
 
     def classify_error(self, error: BaseException) -> ErrorKind:
         """Say what an error of a task means: its worker died, or left after an announcement, there
-        is no worker, the task was cancelled, or its own code has failed.
+        is no worker, the task was cancelled, or its own code has failed ("error").
         """
         if isinstance(error, KilledWorker):
             if self._has_closed(error.last_worker.address):
@@ -67,7 +69,7 @@ class DaskExecutor(BatchExecutor):
         return has_closed
 
     def cancel(self, futures: Iterable[Future[Any]]) -> None:
-        """Cancel tasks, also those that other clients wait for."""
+        """Cancel tasks, given by their futures, also if other clients wait for them (``force``)."""
         self._client.cancel(list(futures), force=True)
 
     def is_connected(self) -> bool:
@@ -79,7 +81,13 @@ class DaskExecutor(BatchExecutor):
         return self._client.status not in ("running", "connecting")
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
-        """Ask the scheduler for its workers, and for the tasks that they have."""
+        """Ask the scheduler for its workers, and for the tasks that each has.
+
+        In the result ``running`` are those of ``workers`` that take tasks; the others start, close
+        or are paused. ``deadline`` is ignored: it is for a process that runs batches itself, and
+        has to be ended when it hangs. Raises OSError or TimeoutError if the scheduler does not
+        answer.
+        """
         workers = set(self._ask(self._scheduler.ncores))
         if not workers:  # without them the other questions are needless
             return WorkerStates(workers=set(), running=set())
@@ -89,7 +97,10 @@ class DaskExecutor(BatchExecutor):
         )
 
     def paused(self, workers: Iterable[str]) -> dict[str, Any]:
-        """Ask the scheduler which of the workers are paused, and return its facts about these."""
+        """Return the scheduler's facts about each paused worker among ``workers`` (addresses), by
+        its address. A worker is paused while it has too little memory. Raises OSError or
+        TimeoutError if the scheduler does not answer.
+        """
         facts = self._ask(self._scheduler.identity)["workers"]
         return {
             worker: facts[worker]
@@ -100,7 +111,9 @@ class DaskExecutor(BatchExecutor):
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
         """Have the nanny of a worker (the process that watches it) end it and start it again.
 
-        The scheduler answers without waiting for the new process.
+        ``worker``: its address. ``why`` is ignored: the process is ended from outside, so that no
+        error tells the reason. The scheduler answers without waiting for the new process. Raises
+        OSError or TimeoutError if it does not answer.
         """
         # The scheduler gives up the nanny before ``_ask`` gives up the scheduler. ``stimulus_id``
         # is the reason in Dask's log.

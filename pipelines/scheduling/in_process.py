@@ -60,7 +60,9 @@ class LocalFuture:
         return self._end.is_given
 
     def exception(self) -> BaseException | None:
-        """Return the error of the task; None if it has none."""
+        """Return the error of the task, a CancelledError if it was cancelled; None if it has
+        finished without an error, or has not ended.
+        """
         return self._end.error
 
     def outcomes(self) -> list[BatchOutcome]:
@@ -68,7 +70,9 @@ class LocalFuture:
         return self._end.take()
 
     def add_done_callback(self, call: Callable[[LocalFuture], object], /) -> None:
-        """Call a function once the task has ended, at once if it has."""
+        """Call ``call(self)`` once the task has ended: in the thread that ends it, or here and at
+        once if it has ended before.
+        """
         # Added before the check: a task that ends in between finds the function, or this does.
         self._calls.append(call)
         if self.done():
@@ -165,7 +169,11 @@ class InProcessExecutor(BatchExecutor):
         return WorkerStates(workers={NAME}, running={NAME}, processing={NAME: list(self._pending)})
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
-        """Raise ProcessUnusableError: this process cannot end itself and go on."""
+        """Raise ProcessUnusableError: this process cannot end itself and go on.
+
+        ``worker`` is ignored, since this process is the only worker. ``why`` is the reason, of
+        which the error leaves out what follows ", which" (that the worker is restarted).
+        """
         raise ProcessUnusableError(f"{why.partition(', which')[0]}; run again with --resume")
 
     def _start_thread(self) -> None:
@@ -192,7 +200,8 @@ class InProcessExecutor(BatchExecutor):
         failure: BaseException | None = None
         has_ended: Answer[None] = Answer()
         self._running[future.key] = has_ended
-        # An interrupt in a task is its failure, too: the main thread decides what becomes of it.
+        # All exceptions are caught: one that interrupts a task is its failure, too, and the main
+        # thread decides what becomes of it.
         try:
             outcomes = self._run(future.task, begin_next)
         except BaseException as error:

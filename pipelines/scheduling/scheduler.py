@@ -58,7 +58,7 @@ class Window:
         Only the deadline of a batch, the notice of an interrupt, and the time without a worker are
         used.
     first : int
-        Number of batches per task until the time of a batch is known.
+        Number of batches of the first tasks, until the time of a batch is known.
     choice : StrategyChoice, optional
         The choice between strategies; without it tasks name no strategy.
     """
@@ -153,7 +153,7 @@ class Window:
 
         ``is_trying``: whether a trial is under way, or due. Other tasks then have one batch each.
         """
-        left = len(self._waiting)
+        left = len(self._waiting)  # number of batches that wait
         trial = None if self._choice is None else self._choice.take_trial()
         trial_strategy = ""
         count = 1  # during a trial
@@ -194,7 +194,9 @@ class Window:
             future.add_done_callback(self._finished.put)
 
     def _wait(self) -> list[BatchFuture]:
-        """Return finished futures; wait at most ``_TICK`` seconds for the first one."""
+        """Return the futures of tasks that have ended; wait at most ``_TICK`` seconds for the first
+        of them. None are returned if no task has ended by then.
+        """
         try:
             finished = [self._finished.get(timeout=_TICK)]
             while not self._finished.empty():
@@ -204,11 +206,13 @@ class Window:
         return [future for future in finished if future in self._in_flight]  # not cancelled ones
 
     def _on_task_done(self, future: BatchFuture) -> None:
-        """Record the outcomes of a task that has ended, or have its batches run again."""
+        """Record the outcomes of a task that has ended; without outcomes, act on its error, or have
+        its batches run again.
+        """
         task = self._in_flight.pop(future)
         outcomes = self._executor.get_outcomes(future)
         if outcomes is not None:
-            self._losses.clear()
+            self._losses.clear()  # losses count only while no task finishes
             self._monitor.note_result()
             self._record_outcomes(task, outcomes)
             if self._choice is not None:
@@ -347,6 +351,8 @@ class Window:
         # wait again: those before are written, but their outcomes are lost, and those behind had
         # not begun. If one batch was searched, it gets the failure. Of several that were searched
         # together, one is the reason: they are tried again in halves.
+        # ``place`` names the first and the last part that were searched; their positions in the
+        # task:
         first = task.parts.index(place.part)
         last = task.parts.index(place.last)
         begun = task.parts[first : last + 1]
@@ -395,7 +401,7 @@ class Window:
         # Give up the source, or all sources of the batch.
         sources = None if source is None else [source]
         self._observer.failed(part, sources, f"{why} ({n_failures} times)")
-        if source is not None:  # the others of the batch are left
+        if source is not None:  # the other sources of the batch are still to be searched
             self._given_up[part].add(source)
             self._retry_alone.append(part)
 
@@ -420,6 +426,7 @@ class Window:
         if not self._monitor.is_due():
             return
         self._report_retries()
+        # "auto": a multiple of the slowest batch so far, and never less than ten minutes.
         if self._deadline == "auto":
             deadline = max(_MIN_DEADLINE, _TIMES_SLOWEST * self._task_sizer.slowest)
         else:
@@ -485,7 +492,8 @@ class Window:
     def _has_begun(self, task: Task) -> bool:
         """Whether a worker runs the task, or has finished it and the result is in transit.
 
-        A task deletes its heartbeat file when it ends, so the part files are checked, too.
+        A task that runs has a heartbeat file. It deletes the file when it ends, so the part files
+        are checked, too.
         """
         return read_heartbeat(task.heartbeat) is not None or any(
             part_exists(self._folder, part) for part in task.parts

@@ -41,7 +41,8 @@ class StrategyChoice:
     strategy : str
         The strategy of the next tasks.
     record : dict
-        The entry in the manifest, which is modified in place.
+        The entry of the choice in the manifest: candidates, measurements and switches. It is
+        modified in place.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class StrategyChoice:
             group = candidate.group
             if not across_batches:
                 group = min(group, batch_size)
+            # as many batches as hold the groups of a trial, rounded up
             self._trial_sizes[candidate.name] = -(-_TRIAL_GROUPS * group // batch_size)
 
         # ``Choice`` decides for units of work in groups. Here a unit is a batch, and a group is one
@@ -104,6 +106,7 @@ class StrategyChoice:
         if estimates.keys() != earlier.keys():
             return
         for name, seconds in estimates.items():
+            # the larger of the two estimates must not be far above the smaller one
             larger = max(seconds, earlier[name])
             if larger > _MAX_ESTIMATE_RATIO * min(seconds, earlier[name]):
                 return
@@ -155,8 +158,9 @@ class StrategyChoice:
     def decide(self, left: int) -> str | None:
         """Decide the strategy of the ``left`` batches that no worker has begun.
 
-        Return a message if tasks that are already submitted must be recalled, None if nothing
-        changes.
+        Return a message if something changes, so that tasks that are already submitted must be
+        recalled: one task tries another strategy, or all tasks use another one from now on. Return
+        None if nothing changes, as while a trial is under way.
         """
         if self._trial or left <= 0:
             return None
@@ -206,15 +210,16 @@ class StrategyChoice:
     def end_trial(self, lost: bool = False) -> str | None:
         """End a trial whose task has ended, or was lost after it began (``lost``).
 
-        If the strategy has no measurement, it is not tried again. Return a message about that, or
-        None.
+        If the strategy that was tried has no measurement even now, it is not tried again, and a
+        message that says so is returned; else None.
         """
         name = self._trial
         self._trial = ""
         if self._rate(name) is not None:
             return None
         self._left_out.add(name)
-        # Only the others may be chosen from now on, each in groups of one batch as before.
+        # Only the other strategies may be chosen from now on, each in groups of one batch as
+        # before.
         self._choice.keep({other: 1 for other in self._seconds if other not in self._left_out})
         why = "the worker could not measure it"
         if lost:
@@ -244,7 +249,9 @@ def _per_source(seconds: float) -> str:
 
 
 def _rounded(seconds: float) -> float:
-    """Return seconds with four digits; a large number for those that are not known."""
+    """Return seconds rounded to four digits, and 1e12 for all larger ones; estimates that are not
+    known are infinite or NaN, and become 1e12, too, since JSON has no such numbers.
+    """
     if math.isfinite(seconds):
         return float(f"{min(seconds, 1e12):.4g}")
     return 1e12

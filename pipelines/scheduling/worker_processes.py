@@ -167,7 +167,7 @@ class _Process:
         self.environment = environment
         self.connection = connection
         self.pid = 0
-        self.is_ready = False  # whether it has loaded the graph
+        self.is_ready = False  # whether it has loaded the graph, or has failed to
         self.tasks: dict[int, LocalFuture] = {}  # that it has, by their numbers
 
     @property
@@ -244,7 +244,9 @@ class WorkerProcesses(BatchExecutor):
             process.reader.join()
 
     def classify_error(self, error: BaseException) -> ErrorKind:
-        """Say whether the worker of a task has died."""
+        """Say what an error of a task means: "worker died" for the error that ``_on_death`` gives
+        it, "cancelled", or else "error": its own code has failed.
+        """
         if isinstance(error, WorkerDiedError):
             return "worker died"
         return super().classify_error(error)
@@ -261,7 +263,12 @@ class WorkerProcesses(BatchExecutor):
             future.end(error=CancelledError())
 
     def states(self, deadline: float) -> WorkerStates:  # noqa: ARG002
-        """Return the workers that are ready; raises ClusterError if all keep dying."""
+        """Return the workers that are ready, by name, and the numbers of the tasks that each has.
+
+        All of them take tasks, so ``running`` is ``workers``. ``deadline`` is ignored: it is for a
+        process that runs batches itself, while these are ended by ``restart``. Raises ClusterError
+        if no worker is left because they kept dying before they were ready.
+        """
         with self._lock:
             if not self._processes:  # none takes the place of the last that died
                 self._refuse_many_deaths()
@@ -272,20 +279,26 @@ class WorkerProcesses(BatchExecutor):
         return WorkerStates(workers=names, running=names, processing=processing)
 
     def restart(self, worker: str, why: str) -> None:  # noqa: ARG002
-        """Kill a worker by its name; its successor is forked once it is gone."""
+        """Kill the process of a worker by its name; its successor is forked once it is gone.
+
+        A name of no present worker is ignored. ``why`` is ignored, too: it is for an executor that
+        cannot do this, and says why in its error.
+        """
         with self._lock:
             for process in self._processes:
                 if process.name == worker:
                     os.kill(process.pid, signal.SIGKILL)
 
     def _are_ready(self) -> bool:
-        """Whether all workers have loaded the graph; ClusterError if they keep dying."""
+        """Whether all workers have loaded the graph, or have failed to: ``_errors`` holds the
+        errors of those. Raises ClusterError if workers keep dying.
+        """
         with self._lock:
             self._refuse_many_deaths()
             return all(process.is_ready for process in self._processes)
 
     def submit(self, task: Task) -> LocalFuture:
-        """Give a task to a worker, or have it wait until one is ready."""
+        """Give a task to a worker, or have it wait until one is ready; return its future."""
         future = LocalFuture(task)
         with self._lock:
             self._waiting.append(future)

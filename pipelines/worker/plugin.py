@@ -70,7 +70,9 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         await asyncio.to_thread(self.load)
 
     def teardown(self, worker: Worker) -> None:  # noqa: ARG002
-        """Release the graph, and delete the scratch space, if the worker has some."""
+        """Release the graph, and delete the scratch space, if the worker has some; Dask calls this
+        when the worker ends. ``worker`` is ignored: what is released is held by this object.
+        """
         self.close()
         # Only a worker without a shared folder sends heartbeats, and has scratch space, in which
         # its store prepares files.
@@ -88,7 +90,7 @@ class TraversalPlugin(TraversalWorker, WorkerPlugin):
         return super().make_heartbeat(path, isolate)
 
     def give_up(self) -> None:
-        """End the process."""
+        """End the process at once, without returning: no later CUDA call in it would succeed."""
         os._exit(1)  # the nanny starts a new process
 
 
@@ -111,7 +113,8 @@ class EventHeartbeat(Heartbeat):
         self._isolate = isolate
         self._worker = get_worker()
         self._task = self._worker.get_current_task()
-        self._place: _Place = (-1, None, None)  # the last one that was sent; none yet
+        # the place that was sent last; part -1 stands for none yet
+        self._place: _Place = (-1, None, None)
 
     def __enter__(self) -> EventHeartbeat:
         """Send nothing: the driver has no file of a task that has not begun."""
@@ -124,8 +127,9 @@ class EventHeartbeat(Heartbeat):
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
         """Send the place of the task, if it is another one than before.
 
-        ``part`` and ``last`` are the first and the last part of the group of sources that is
-        searched now. ``source`` is the vertex number of a source that is searched alone.
+        ``part`` and ``last`` are the numbers of the first and the last part of the group of sources
+        that is searched now; ``last`` is None if there is only one. ``source`` is the vertex number
+        of a source that is searched alone, else None. It is left out unless the task is isolated.
         """
         place = (part, source if self._isolate else None, last)
         if place != self._place:
@@ -133,11 +137,13 @@ class EventHeartbeat(Heartbeat):
             self._send(place)
 
     def record_reason(self, reason: str) -> None:
-        """Send why this process will end now."""
+        """Send why this process will end now, with the place that was sent last."""
         self._send(self._place, reason)
 
     def is_wanted(self) -> bool:
-        """Whether the scheduler still waits for this worker, by what the worker knows of the task."""
+        """Whether the scheduler still waits for this worker's result, by what the worker knows of
+        its connection and of the task. A part is written only if so.
+        """
         task = self._worker.state.tasks.get(self._task)
         is_connected = self._worker.status in (
             Status.running,

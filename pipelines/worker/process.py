@@ -40,7 +40,7 @@ class ProcessWorker(TraversalWorker):
     """A ``TraversalWorker`` in a process of its own."""
 
     def load(self) -> None:
-        """Wait until the GPU is open, and load the graph."""
+        """Wait until the GPU is open, if there is one, and load the graph and plan."""
         self.address = f"process {os.getpid()}"
         if _opening is not None:
             _opening.join()
@@ -49,8 +49,8 @@ class ProcessWorker(TraversalWorker):
         super().load()
 
     def give_up(self) -> None:
-        """End the process."""
-        os._exit(1)  # another process takes its place
+        """End the process at once, without returning: no later CUDA call in it would succeed."""
+        os._exit(1)  # the driver starts another process in its place
 
 
 def serve(number: int) -> NoReturn:

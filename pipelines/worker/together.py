@@ -141,21 +141,24 @@ class TogetherTraverser:
         return int(self._graph.derived.degrees[vertex].sum())
 
     def _try(self, numbers: np.ndarray, clock: PhaseTimer) -> _Attempt:
-        """Search from all sources, and return what became of it.
+        """Search from all sources, and return what became of it: the columns of the result, or the
+        text of an error. Two kinds of errors are raised instead: NegativeCycleError, and CUDA
+        errors after which this process cannot continue.
 
         ``numbers`` are the vertex numbers of the sources, int64. ``clock`` times the phases of the
         search. An exception keeps the arrays of its frames alive. It is dropped when this method
         returns, so that their memory can be released before the search is tried again.
         """
         request = self._request
-        groups = None  # pairs of the label of a group and the vertex numbers of its sources
-        # ``members`` has the vertex numbers of all sources of each group, in the order of its
-        # ``labels``.
+        # Pairs of the label of a group of sources and their vertex numbers; None if the question
+        # has no groups. ``requested.members`` has the vertex numbers of all sources of each group,
+        # in the order of ``requested.labels``.
+        groups = None
         requested = getattr(request.options, "groups", None)
         if requested is not None:
             groups = []
             for label, members in zip(requested.labels, requested.members, strict=True):
-                left = members[np.isin(members, numbers)]  # the others were given up
+                left = members[np.isin(members, numbers)]  # without sources that were given up
                 if left.size:
                     groups.append((label, left))
         try:

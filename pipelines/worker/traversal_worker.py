@@ -142,12 +142,14 @@ class TraversalWorker:
         self.work = work
         self.address = address
         self.loaded: Loaded | None = None
-        # Of kernels. It is 0 only in Dask, where ``setup`` replaces it by the worker's number.
+        # Number of threads of kernels. It is 0 only in Dask, until ``TraversalPlugin.setup`` (the
+        # subclass for Dask) replaces it by the number of threads that Dask gives the worker.
         self._threads = work.threads
         # seconds of loading and planning, and of compiling meanwhile, until a batch reports them
         self._load_seconds = 0.0
         self._compile_seconds = 0.0
-        # the last one that the driver has named; a plan may have another, where this one cannot run
+        # Strategy that the driver named last, "" before it has named any. The plan may have another
+        # strategy, if the named one cannot run on this worker.
         self._named_strategy = ""
 
     @functools.cached_property
@@ -164,7 +166,9 @@ class TraversalWorker:
     def make_heartbeat(self, path: Path, isolate: bool) -> Heartbeat:  # noqa: ARG002
         """Return the heartbeat of a task, which records its progress in the file ``path``.
 
-        ``isolate`` matters in subclasses: whether the task searches from one source at a time.
+        ``isolate``, whether the task searches from one source at a time, is ignored here: a file is
+        cheap to write, so that each place is recorded. A subclass, whose heartbeats go over the
+        network, uses it.
         """
         return Heartbeat(path)
 
@@ -177,7 +181,7 @@ class TraversalWorker:
         return self._hold(graph, plan, time.perf_counter())
 
     def load(self) -> None:
-        """Take the stored graph, and plan."""
+        """Load the stored graph, plan, and start the threads that write; ``loaded`` is set then."""
         self._lock = threading.Lock()
         self._load()
 
@@ -264,11 +268,13 @@ class TraversalWorker:
         """Return what is loaded, with a plan of the strategy that the driver names.
 
         ``strategy`` is ``""`` if the driver names none, and the present plan then stays. If the
-        name differs from the last one, and from that of the present plan, the worker plans again.
+        strategy differs from the one that the driver named before, and from that of the present
+        plan, the worker plans again. If loading has failed before, it is tried again first.
         """
         loaded = self.loaded or self._load()  # Dask keeps a worker whose plugin failed to set up
-        # Compared with the name, and not only with the plan: a worker that cannot run the named
-        # strategy has another one, and would plan again for each task.
+        # Compared with the strategy named before, and not only with the plan's: a worker that
+        # cannot run the named strategy has a plan of another one, and would plan again for each
+        # task.
         if not strategy or strategy == self._named_strategy:
             return loaded
         self._named_strategy = strategy
@@ -402,7 +408,8 @@ class TraversalWorker:
     def give_up(self) -> None:
         """Act on an error after which every later CUDA call in this process would fail, too.
 
-        This one does nothing. A worker with a process of its own ends the process.
+        This method does nothing, so that the caller raises the error. Subclasses for workers that
+        have a process of their own end the process.
         """
 
     def _write_with_retry(
@@ -595,7 +602,8 @@ def _seconds_per_part(
 
     ``parts`` have all ended. ``seconds`` is the time until the last one was submitted, and
     ``n_threads`` the number of writer threads. Where writing takes longer than searching, the
-    result follows from the seconds of making and writing rows, divided by the threads.
+    result follows from the seconds of making and writing rows, divided by the threads. Parts that
+    failed, or have no rows, add no such seconds.
     """
     summaries = [part.result()["summary"] for part in parts if part.exception() is None]
     written = sum(

@@ -94,7 +94,9 @@ class _Piece(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What became of the search of a group: traversals, or the reason for which there are none."""
+    """What became of the search of a group: traversals and their seconds, or the reason for which
+    there are none.
+    """
 
     traversals: Traversals | None  # None if the search or its certificate has failed
     seconds: float = 0.0  # of the search, per source
@@ -137,7 +139,9 @@ class BatchTraverser:
         self._makes_rows_on_host = is_made_on_host(request, plan.query, graph)
 
     def release_plan(self) -> None:
-        """Release the plan. Batches that it has traversed can still be written."""
+        """Release the plan and its memory. Batches that it has traversed can still be written; no
+        further search is possible.
+        """
         del self._plan
 
     def answer_batch(
@@ -335,7 +339,8 @@ class BatchTraverser:
     ) -> MadeRows:
         """Return the rows of a piece; a helper thread calls this with a ``clock`` of its own.
 
-        ``seconds``: of the search, per source; they are passed on unchanged.
+        ``traversals``: some sources of one part, in host memory of their own. ``seconds``: of the
+        search, per source; they are passed on unchanged.
         """
         return MadeRows(list(self._make_rows(traversals, clock)), seconds)
 
@@ -435,7 +440,10 @@ class BatchTraverser:
             self.measured[part] = (strategy, n_sources + n_new, total + n_new * seconds)
 
     def _try(self, group: Group, first_sources: set[int], context: BatchContext) -> Attempt:
-        """Traverse from a group, and return what became of it.
+        """Traverse from a group, and return what became of it: traversals with their seconds, or
+        the text of an error. Two kinds of errors are raised instead: NegativeCycleError, with the
+        cycle in the direction of the edges of the input, and CUDA errors after which this process
+        cannot continue.
 
         An exception keeps the arrays of its frames alive. It is dropped when this method returns,
         so that their memory can be released before the group is tried again. ``first_sources`` are
@@ -500,8 +508,10 @@ class BatchTraverser:
         return self._plan.run(sources, pairs.of(np.array(sources)).lists, cut=False)
 
     def _certify_as_requested(self, traversals: Traversals, first_sources: set[int]) -> None:
-        """Certify all traversals, those from the first source of each part ("sample"), or none.
+        """Certify all traversals ("all"), those from the first source of each part ("sample"), or
+        none, as ``request.certify`` says.
 
+        ``first_sources``: vertex numbers of the first source of each part; used for "sample" only.
         Raises CertificateError: a distance is wrong.
         """
         if self._request.certify == "all":
@@ -537,6 +547,7 @@ class LabelTraverser(BatchTraverser):
 def _return_made(rows: list[Rows], seconds: float, clock: PhaseTimer) -> MadeRows:  # noqa: ARG001
     """Return rows that are made already; it takes the place of ``_make_rows_of_piece``.
 
-    ``seconds``: of the search, per source. ``clock`` is not used, since nothing is left to do.
+    ``rows``: in the order of the sources. ``seconds``: of the search, per source. ``clock``, the
+    timer of the calling thread, is not used, since nothing is left to do.
     """
     return MadeRows(rows, seconds)

@@ -131,8 +131,8 @@ class Writers:
 
         ``parts`` yields functions that write one part each, from pieces. It makes the pieces of a
         part, in this thread, when the next function is requested. The last parts may still run when
-        this returns. After an error other than lack of memory no further part is requested, and the
-        last one is abandoned.
+        this returns. After an error of a part other than lack of memory no further part is
+        requested, and the part whose pieces are not complete is abandoned.
         """
         futures: list[Future[Any]] = []
         try:
@@ -172,9 +172,10 @@ class Writers:
     def take_capacity(self, is_closed: Callable[[], bool]) -> None:
         """Wait until one more piece may be in flight, and count it.
 
-        ``is_closed`` says whether the part of the piece has failed; then there is no wait.
+        ``is_closed()`` says whether the part of the piece has failed; then there is no wait.
         """
-        # One piece per helper, and the one that is counted here, which the search then makes.
+        # One piece per helper may be in flight, and one more, which is counted here and which the
+        # search then makes.
         with self._changed:
             self._changed.wait_for(lambda: self._n_pieces <= self.n_threads or is_closed())
             self._n_pieces += 1
@@ -210,13 +211,13 @@ class Writers:
 class Pieces:
     """The pieces of one part, from the thread that traverses to the one that writes the part.
 
-    The first calls ``capacity`` for each piece, and ``end`` or ``fail`` after the last. The second
-    calls ``rows``, and ``close`` if it fails.
+    The thread that traverses calls ``capacity`` for each piece, and ``end`` or ``fail`` after the
+    last piece. The thread that writes calls ``rows``, and ``close`` if it fails.
     """
 
     def __init__(self, writers: Writers):
         self._writers = writers
-        # a piece, an error in place of further ones, or None after the last
+        # The future of a piece, an error in place of further pieces, or None after the last piece.
         self._queue: queue.SimpleQueue[Future[tuple[MadeRows, PhaseTimer]] | Exception | None] = (
             queue.SimpleQueue()
         )
@@ -280,11 +281,11 @@ class Pieces:
                     self._writers.leave_capacity()
 
     def rows(self, clock: PhaseTimer) -> Iterator[tuple[Rows, float]]:
-        """Yield the rows in order, with the seconds of the search per source; the thread that
-        writes the part waits for them here.
+        """Yield the rows of the part in order, with the seconds of the search per source; the
+        thread that writes the part waits for them here.
 
         ``clock`` is the timer of this thread, to which the time of making the rows is added. Raises
-        Exception: the one given to ``fail``, or that of making rows.
+        Exception: the error given to ``fail``, or the error of a helper that made rows.
         """
         while True:
             with clock(""):  # the time of waiting counts for no phase

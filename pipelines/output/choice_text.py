@@ -6,7 +6,7 @@ from .manifest_types import StrategyChoice as Record
 
 
 def current_strategy(record: Record) -> str:
-    """Return the last strategy of a run's tasks."""
+    """Return the strategy that a run has changed to last; the first one if it has not changed."""
     if record["switches"]:
         return record["switches"][-1]["strategy"]
     return record["first"]
@@ -44,7 +44,7 @@ def describe_choice(record: Record | None) -> str:
 
 
 def _seconds(value: float | None) -> str:
-    """Return estimated or measured seconds as text."""
+    """Return estimated or measured seconds as text; None stands for no estimate."""
     if value is None:
         return "not estimated"
     return f"{value:.3g} s"

@@ -64,7 +64,8 @@ class CommitLog:
         self._store = store
         self._writer = uuid.uuid4().hex  # a random name of this process, which its commits state
         self.shard = shard
-        self._next: int | None = None  # the first number that may be free
+        # the first number of a commit that may be free; None until the log or a record was read
+        self._next: int | None = None
         self.record: ShardRecord | None = None  # as ``find_record`` has found it
         self.is_closed = False  # as of the last reading
         self.shards: set[str] = set()  # those that have committed, as I/N, as of the last reading
@@ -161,7 +162,7 @@ class CommitLog:
         return self._store.put_new(_commit_name(self._next), _to_json(closing))
 
     def _count(self, known: int = 0) -> int:
-        """Return the number of commits, which is at least ``known``.
+        """Return the number of commits, which is at least ``known``; 0 if there are none.
 
         Numbers begin at 0 without gaps, since each commit was created after the one before. So the
         largest number gives the count.
@@ -192,7 +193,9 @@ class CommitLog:
             raise ValueError(f"commit {number} of the run is missing") from None
 
     def _get(self, name: str, schema: type[T]) -> T:
-        """Read a file of the log; raise ValueError unless its content fits the type ``schema``."""
+        """Read the file ``name`` of the log, and return its content, which fits the type
+        ``schema``; raise ValueError if it does not, and FileNotFoundError if there is no such file.
+        """
         try:
             return checked(read_json(self._store.get(name, MAX_COMMIT_BYTES)), schema)
         except ValueError as error:
@@ -210,7 +213,7 @@ def _record_name(shard: Shard) -> str:
 
 
 def _block_name(first: int) -> str:
-    """Return the name of the block of commits that begins with this number."""
+    """Return the name of the file of the block whose first commit has the number ``first``."""
     return f"{COMMITS}/{first:08d}-{first + _BLOCK - 1:08d}.json"
 
 
@@ -222,8 +225,9 @@ def _to_json(content: Any) -> bytes:
 def merge_commits(commits: Iterable[Commit], writer: str) -> Commit:
     """Return one commit that says what several say, in their order.
 
-    Lists are joined, and seconds and traffic are added. Of entries of the same part, of choices and
-    of tables, the last one counts. ``writer`` identifies the process that writes the result.
+    Lists are joined, and seconds and traffic are added. Of several entries of the same part, of
+    several choices and of several lists of tables, the one of the latest commit counts. ``writer``
+    identifies the process that writes the result. Without commits, the result has empty lists.
     """
     total: Commit = {"writer": writer, "parts": [], "failed": [], "retried": []}
     parts: dict[str, PartEntry] = {}
@@ -252,8 +256,8 @@ def merge_commits(commits: Iterable[Commit], writer: str) -> Commit:
 def with_commits(manifest: Manifest, commits: Iterable[Commit]) -> Manifest:
     """Return the manifest of a run with what its commits add, in their order.
 
-    Of a part, and of a failed source, the last entry counts. Sources that failed, and that a later
-    attempt has computed, are not failed any more.
+    Of several entries of a part, or of a failed source, the entry of the latest commit counts.
+    Sources that failed, and that a later attempt has computed, are not failed any more.
     """
     # The manifest is merged as if it were the first commit; keys of commits alone are left out.
     common = ("parts", "failed", "retried", "seconds", "tables", "traffic")

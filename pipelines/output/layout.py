@@ -16,8 +16,9 @@ from kepler_traverse.kinds.result_kinds import ResultKind
 
 from .schemas import OUTPUT_SCHEMAS
 
-PARTITION = r"[^/=._][^/=]*=[^/]+"  # a folder of parts: the name of the column, and a value
+PARTITION = r"[^/=._][^/=]*=[^/]+"  # "zone=North": a folder of parts, named by column and value
 PARTITION_NAME = re.compile(PARTITION)
+# "part-000012.parquet", or "zone=North/part-000012.arrow"; the group is the number
 _PART = re.compile(rf"(?:{PARTITION}/)?part-(\d{{6}})\.(?:parquet|arrow)")
 # What Hive escapes in names of folders, as %XX.
 _SPECIAL = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
@@ -30,7 +31,9 @@ def part_number(name: str) -> int | None:
 
 
 def part_order(name: str) -> tuple[int, str]:
-    """Return the key by which names of part files are sorted: the number, then the name."""
+    """Return the key by which names of part files are sorted: the number of the part, 0 if the name
+    is none of a part file, then the name.
+    """
     return part_number(name) or 0, name
 
 
@@ -101,7 +104,9 @@ class Layout:
             begin = end
 
     def folder(self, number: int) -> str:
-        """Return the folder of a part, with a slash at its end; ``""`` without partitions."""
+        """Return the folder of the part ``number``, with a slash at its end; ``""`` without
+        partitions.
+        """
         if len(self._folders) > 1:
             # The first partition that ends behind this part has it.
             name = self._folders[bisect_right(self._ends, number)]

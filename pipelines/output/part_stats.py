@@ -309,14 +309,15 @@ def histogram_of_group(distance: Any, limit: float | None, stats: Any) -> Histog
     high = stats.farthest[reaches_any].astype(np.float64)
     width, first, n_bins = _common_scale(low, high, 0.0)
     k = stats.reached.size
-    # It takes the inverse of the width, which is exact for a power of two, and the first bin of
-    # each source: here all have the same.
+    # ``count_bins`` takes for each source the inverse of the width, which is exact for a power of
+    # two, and the number of the first bin: here all sources have the same.
     counts = count_bins(distance, limit, np.full(k, 1.0 / width), np.full(k, first), n_bins)
     return {"width": width, "first": first, "counts": counts.sum(axis=0).tolist()}
 
 
 def sum_histograms(*histograms: Histogram | None) -> Histogram | None:
-    """Return the sum of histograms; None stands for an empty one, and is returned without others.
+    """Return the sum of histograms. None stands for an empty histogram, and is returned if all are
+    empty, or if none is given; a single one that is not empty is returned itself.
 
     The bins of the sum are as wide as the widest ones, or wider if there would be more than
     ``MAX_BINS``.
@@ -326,6 +327,7 @@ def sum_histograms(*histograms: Histogram | None) -> Histogram | None:
         return summands[0] if summands else None
 
     # Find the smallest width, of at least the widest bins, with which all fit into ``MAX_BINS``.
+    # ``first`` and ``last``: numbers of the outermost bins of that width.
     width = max(histogram["width"] for histogram in summands)
     while True:
         places = [_place_in_bins(histogram, width) for histogram in summands]
@@ -374,9 +376,9 @@ def _common_scale(low: np.ndarray, high: np.ndarray, least: float) -> tuple[floa
     of the same shape. ``least``: the smallest width that is allowed, 1 for hops, else 0. The result
     is what ``sum_histograms`` would find, without making the summands.
     """
-    # Bins of the sum are as wide as the widest ones: those of the widest range, or of the largest
-    # distance that a histogram has alone. See ``_width``, also for the division before the
-    # difference.
+    # Bins of the sum are as wide as the widest bins of a summand: of the histogram with the widest
+    # range, whose position is ``widest``, or of the largest distance that is the only one of its
+    # histogram. Each end is divided before the difference, which may overflow, as in ``_width``.
     widest = int(np.argmax(high / (MAX_BINS - 1) - low / (MAX_BINS - 1)))
     width = _width(float(low[widest]), float(high[widest]), least)
     if (low == high).any():

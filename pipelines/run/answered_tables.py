@@ -92,7 +92,7 @@ def _loads_maker(settings: Settings) -> Make:
 
 
 def list_tables(settings: Settings) -> set[str]:
-    """Return the names of all tables that a finished run has beside its parts."""
+    """Return the names of the files of all tables that a finished run has beside its parts."""
     return {*answered_tables(settings), *tables_of_graph(settings)}
 
 
@@ -275,7 +275,7 @@ def _answered_sources(settings: Settings, parts: Sequence[Path]) -> pa.Table:
     sizes_by_source = np.bincount(result_source, minlength=len(sources))
     starts = (np.cumsum(sizes_by_source) - sizes_by_source)[source_of]
     sizes = sizes_by_source[source_of]
-    n_answers = np.maximum(sizes, 1)
+    n_answers = np.maximum(sizes, 1)  # a source without results has one row, with nulls
 
     # The position in ``rows`` of the result of each row of the answer. A source without results
     # may start behind the last one. Its position is null below, and the 0 that is appended here

@@ -125,8 +125,8 @@ class BatchRun:
                 if recorded_sources.get(self.layout.name(part)) == self._source_ids(part)
             }
         else:
-            # The record says that the shard has all of its parts below the number ``until``, but
-            # for those in ``without``. Numbers of other shards drop out with the intersection.
+            # The record says that the shard has all of its parts with numbers below ``until``, but
+            # for the numbers in ``without``. Parts of other shards drop out with the intersection.
             recorded = set(range(record["until"])).difference(record["without"])
             done = recorded.intersection(self.batches)
         for part in done:
@@ -223,7 +223,7 @@ class BatchRun:
         self._progress.failed(part, given_up, reason)
 
     def retried(self, part: int, why: str) -> None:
-        """Record that a batch runs again, and why."""
+        """Record in the manifest, and show, that the batch ``part`` is submitted again, and why."""
         self.folder.add("retried", {"file": self.layout.name(part), "why": why})
         self._progress.retried(part, why)
 
@@ -233,7 +233,7 @@ class BatchRun:
         say(f"interrupted: the {what} finished first; interrupt again to stop at once")
 
     def notice(self, message: str) -> None:
-        """Print a message of the scheduler."""
+        """Print a message about workers or batches, at once."""
         say(message)
 
     def note_takeover(self, earlier: Manifest) -> None:
@@ -341,7 +341,8 @@ class BatchRun:
     def _say_unconnected(self) -> None:
         """Print how many pairs have no path, and which volume of theirs is therefore on no edge.
 
-        Only tables of flows have such numbers.
+        Only tables of flows have such numbers (``lost``: pairs, and their volume). Without such
+        pairs nothing is printed.
         """
         manifest = self.folder.manifest
         within = "" if manifest["identity"]["limit"] is None else " within the limit"
@@ -361,7 +362,10 @@ class BatchRun:
         return [part for part in parts if part["file"] not in self._files_before]
 
     def write_report(self) -> None:
-        """Write ``_report.html`` into the output folder, also if the run was interrupted or failed."""
+        """Write ``_report.html`` into the output folder, also if the run was interrupted or failed;
+        not if the settings want none, or if the run is shared: then ``finish`` writes it. That it
+        cannot be written is printed, and no error.
+        """
         if not self._settings.report or self._shard is not None:
             return
         try:

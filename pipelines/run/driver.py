@@ -334,7 +334,7 @@ class _Run:
         output = destination.output
         identity = self._manifest["identity"]
         # Only a run that is not shared may go on with a larger sample of sources.
-        may_extend = self._prepared.names if destination.shard is None else ()
+        may_extend = self._prepared.names if destination.shard is None else ()  # ids of sources
         refuse_another_run(output, earlier, identity, not destination.is_alone, may_extend)
         # finish lists the parts of a shared run in an object store, which may be many
         if not destination.trusts_record:
@@ -345,7 +345,8 @@ class _Run:
     def _resume_choice(self, earlier: Manifest, record: ShardRecord | None) -> None:
         """Take over the times of strategies that an earlier run has measured.
 
-        They are in the record of the shard, or else in the manifest.
+        They are in the ``record`` of the shard, or without one (None) in the manifest ``earlier``.
+        Nothing is done if there is no choice between strategies.
         """
         choice = self._prepared.choice
         if choice is None:

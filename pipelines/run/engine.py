@@ -69,11 +69,18 @@ class Engine(Protocol):
     """What runs the traversals of a run. The driver calls these methods in this order."""
 
     def prepare(self, stored: Path | None, /) -> Prepared:
-        """Read and build the graph, look up sources and targets, and plan."""
+        """Read and build the graph, look up sources and targets, and plan; return all that the run
+        needs to know before it begins.
+
+        ``stored``: folder in which an interrupted run may have left the graph; None without one.
+        """
         ...
 
     def size(self, prepared: Prepared, batch_size: int | Literal["auto"], /) -> Sizing:
-        """Choose workers and batch size."""
+        """Choose workers and batch size, and return them with the memory that they take.
+
+        ``batch_size``: sources per part, or "auto" to choose it here.
+        """
         ...
 
     def choose(self, prepared: Prepared, /) -> StrategyChoice | None:
@@ -81,7 +88,7 @@ class Engine(Protocol):
         ...
 
     def answer(self, run: BatchRun, /) -> None:
-        """Run all batches, and then ``run.finish``."""
+        """Run all batches of ``run``, report their outcomes to it, and then call ``run.finish``."""
         ...
 
 
@@ -115,7 +122,7 @@ class KeplerEngine:
     def prepare(self, stored: Path | None) -> Prepared:
         """Read and build the graph, look up sources and targets, and plan.
 
-        ``stored``: folder in which an interrupted run may have left the graph.
+        ``stored``: folder in which an interrupted run may have left the graph; None without one.
 
         Raises InputError before anything is written.
         """
@@ -399,8 +406,8 @@ class KeplerEngine:
         sizing = run.prepared.sizing
         n_vertices = run.folder.manifest["graph"]["vertices"]
         batches_per_task = 1
-        # Two pieces of a part per writing thread, so that all threads have work from the first
-        # task. Both numbers are rounded up.
+        # A first task has two pieces of results per writing thread, so that all threads have work.
+        # Both numbers below are rounded up.
         if self._writes_in_background(sizing, n_vertices, run.prepared.request.options.sort):
             pieces_per_batch = -(-sizing.batch_size // sources_per_piece(n_vertices))
             batches_per_task = -(-2 * sizing.writers // pieces_per_batch)

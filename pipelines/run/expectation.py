@@ -174,7 +174,8 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
     if first.seconds > _LONG_TRIAL_SECONDS:
         return _with_fixed_times(plan, first, first, adds_up)
 
-    # Try as many sources as fit into the time, by what the first one took.
+    # Try as many sources as fit into the time, by what the first one took: numbers of sources from
+    # ``fewest`` to ``most``. At most a group, all sources, or a part, whichever is least.
     most = min(plan.group, prepared.n_sources, prepared.sizing.batch_size)
     fewest = min(most, 2 if adds_up else 1)  # two show what each source adds to a part of loads
     n_sources = most
@@ -194,12 +195,13 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
 
 
 def _with_fixed_times(plan: MultiSourcePlan, first: Trial, last: Trial, adds_up: bool) -> Trial:
-    """Return the last trial with its fields ``once`` and ``per_part``, which follow from comparing
-    it with the first trial, of one source.
+    """Return the trial ``last`` with its fields ``once`` and ``per_part``, which follow from
+    comparing it with the trial ``first``, of one source. Both may be the same trial.
 
     ``adds_up``: whether a part has the sums over its sources, so that its size is fixed.
     """
-    # What the first search took beyond its share of the last one, it did for all sources.
+    # What the first search took beyond what a search from one source should take, by the time of
+    # the search of ``last``, it did for all sources.
     once = max(0.0, first.search - last.search * _growth(plan, last.sources, first.sources))
     per_part = 0.0
     # Writing takes a time per source, by the difference of the two trials, and a time per part.

@@ -279,7 +279,7 @@ def _describe_parts(singular: str, plural: str, names: Sequence[str]) -> str:
 
 
 def _join_first(texts: Sequence[str]) -> str:
-    """Return the first of some texts, and dots for the others."""
+    """Return the first ``_MAX_LISTED`` texts, joined by commas, and dots for further ones."""
     return ", ".join(texts[:_MAX_LISTED]) + (", ..." if len(texts) > _MAX_LISTED else "")
 
 

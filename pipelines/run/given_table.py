@@ -39,7 +39,7 @@ from ..cli.options import Settings
 from ..output.tables_in_memory import table_in_memory
 
 DISTANCE = "distance"  # the column that is added to the table
-_INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # as in edge lists, where 007 and +7 are strings
+_INTEGER = "^(0|-?[1-9][0-9]{0,19})$"  # "0", "-12"; as in edge lists, 007 and +7 are strings
 # By the type that Arrow guesses for a column, a pattern of texts that a number would change: 01234,
 # +49, 0x10, which Arrow takes for 16, or an integer that float64 does not hold exactly. Columns
 # with such texts stay text.
@@ -228,8 +228,9 @@ def ids_in_column(path: str, table: pa.Table, name: str, strings: bool) -> Any:
 
 
 def _integers_in_text(where: str, column: pa.Array) -> pa.Array:
-    """Return a column of text as int64, or as uint64 if that does not hold it; ``where`` names the
-    column for errors.
+    """Return a column of text as int64, or as uint64 if int64 does not hold all of it; ``where``
+    names the column for errors. Raises UnknownVertexError: a text is no integer, or neither type
+    holds it.
     """
     trimmed = pc.utf8_trim_whitespace(column)
     are_integers = pc.match_substring_regex(trimmed, _INTEGER)

@@ -95,6 +95,8 @@ def size_run(
         if batch_size == "auto":
             # All shards need the same parts: by the graph and the question, and not by the
             # machine of a shard.
+            # ``rows``: estimate per source. None and 1 stand in place of what a survey of the graph
+            # has measured, which may differ between machines.
             _, rows = estimate_reach(prepared.graph, prepared.request, None, depth=1)
             most = sources_per_part(prepared.graph.n_vertices, rows, "cpu", per_part)
             batch_size = min(most, -(-prepared.n_sources // (BATCHES_PER_WORKER * shard.count)))
@@ -150,7 +152,10 @@ def _size_by_workers(
 
 
 def _refuse_missing_gpus(settings: Settings, machine: Machine) -> None:
-    """Raise InputError if this host has fewer GPUs than the settings ask for workers."""
+    """Raise InputError if this host has fewer GPUs than the settings ask for workers. There is
+    nothing to check on a CPU, on a cluster that exists already, or if the number of workers is
+    "auto".
+    """
     n_workers = settings.workers
     if machine.device == "cpu" or settings.scheduler or n_workers == "auto":
         return
@@ -181,8 +186,8 @@ def _with_candidates(
 
 
 def _search_seconds(prepared: Prepared) -> float | None:
-    """Return the estimated seconds of all searches in this process, with all of its threads; None
-    if not known.
+    """Return the estimated seconds of all searches in this process, with all of its threads; 0 for
+    hub labels; None if not known: the plan has no estimates, or none for its strategy.
     """
     if prepared.request.kind.of_labels:  # labels are built before; nothing is searched
         return 0.0
@@ -342,7 +347,7 @@ def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
     """Return the sizes of this host for a prepared run.
 
     Memory that the graph occupies now counts as free: ``Load`` counts it. ``gpu_memory``: bytes per
-    GPU that the run may take at most.
+    GPU that the run may take at most; None for no such limit.
     """
     if prepared.graph.device == "cuda":
         # Memory in CuPy's pool is not free for CUDA, but is for this run. Part of each GPU stays
@@ -350,6 +355,7 @@ def machine_for(prepared: Prepared, gpu_memory: int | None = None) -> Machine:
         runtime = cuda.cp.cuda.runtime
         free, total = runtime.memGetInfo()
         free += cuda.cp.get_default_memory_pool().total_bytes()
+        # The least of three: what is free, the share of a GPU that a run may take, and the limit.
         available = min(free, int(POOL_SHARE * total), gpu_memory or total)
         return Machine(
             device="cuda",

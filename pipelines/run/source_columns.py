@@ -94,7 +94,9 @@ def read_limits(graph: Graph, settings: Settings, name: str) -> SourceValues:
     limits = limits.astype(np.float64 if limits.dtype.kind == "f" else np.int64)
 
     def two_limits(row: int, first: int) -> InputError:
-        """Return the error for a source whose limits in a ``row`` and in its ``first`` differ."""
+        """Return the error for a source whose limit in ``row`` differs from that in ``first``, the
+        first row that has the source.
+        """
         return InputError(
             f"{where}, row {row}: source {get_id(graph, int(numbers[row]))!r} has the limit {limits[row].item()!r} here and "
             f"{limits[first].item()!r} in row {first}; give it one limit"
@@ -158,7 +160,8 @@ def read_through(graph: Graph, _: Settings, path: str) -> Through:
     """Return the edges of the table of ``--through`` (``path``): only pairs whose paths use one of
     these edges count.
 
-    The table has the two ends of each edge, or the number of its row in the edge list.
+    The table has the two ends of each edge, or the number of its row in the edge list. The settings
+    are not used, but all readers of columns get them.
 
     Raises InputError: the file cannot be read, has no row, or a row holds no edge of the graph; or
     it is not sure which columns hold the edges. The message names file and row.
@@ -262,7 +265,7 @@ _WORDS_OF_SUMS = {
     "every edge has a weight": "fill such values",
     "cannot be the weight, too": "cannot be added up, too",
 }
-# text of which a number keeps all
+# text of which a number keeps all, such as "-12.50" or "3e8", and not "007" or "+7"
 _EXACT_NUMBER = r"^-?(0|[1-9][0-9]{0,17})([.][0-9]+)?([eE][+-]?[0-9]+)?$"
 # Functions ``read(graph, settings, column)`` by the field of ``Question`` or the option of a kind.
 COLUMN_READERS: dict[str, Callable[[Graph, Settings, Any], Any]] = {
@@ -311,6 +314,7 @@ def by_partition(
     Raises InputError: the table of sources has no such column, or it cannot name folders; the
     message names file, column and row.
     """
+    # Of each row of the table: its vertex number and its value in the column.
     name = str(settings.partition_by)
     table_numbers, column, where = read_column(graph, settings, name)
     result_columns = (*settings.kind.columns, *(settings.values or ()))
@@ -328,7 +332,9 @@ def by_partition(
     folders = [_name_partition(where, name, value) for value in values.to_pylist()]
 
     def two_partitions(row: int, first: int) -> InputError:
-        """Return the error for a source whose values in a ``row`` and in its ``first`` differ."""
+        """Return the error for a source whose value in ``row`` differs from that in ``first``, the
+        first row that has the source.
+        """
         source = get_id(graph, int(table_numbers[row]))
         return InputError(
             f"{where}, row {row}: source {source!r} is in {shown(str(column[row]))} here and in "

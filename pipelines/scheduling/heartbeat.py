@@ -27,12 +27,12 @@ _MAX_REASON_LENGTH = 500  # bytes
 class Place(NamedTuple):
     """Where a task was last."""
 
-    part: int  # number of the part; of several, the first
+    part: int  # number of the part, or of the first of several parts that are searched together
     # vertex number; None between sources, for example while a part is completed on disk
     source: int | None
     reason: str  # why the worker ended its own process, if it did
-    # the last of several parts whose sources it traversed together; equals ``part`` for a single
-    # part
+    # number of the last of several parts whose sources it traversed together; equals ``part`` for a
+    # single part
     last: int
 
 
@@ -79,7 +79,13 @@ class Heartbeat(TaskProgress):
         os.close(self._file)
 
     def record(self, part: int, source: int | None = None, last: int | None = None) -> None:
-        """Write the place of the task to the file."""
+        """Write the place of the task to the file, over the place that it had before.
+
+        ``part``: number of the part that the task works on, or of the first of several.
+        ``source``: vertex number of the source that is searched; None for no source, or for
+        several. ``last``: number of the last part whose sources are searched together; None for
+        ``part`` itself.
+        """
         os.pwrite(self._file, _pack_place(part, source, last), 0)
 
     def record_reason(self, reason: str) -> None:

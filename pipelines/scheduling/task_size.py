@@ -40,8 +40,9 @@ class TaskSizer:
     def batches(self, left: int, workers: int) -> int:
         """Return how many of the ``left`` batches that remain the next task gets.
 
-        ``workers``: number of workers that take tasks. Tasks have fewer batches towards the end, so
-        that workers end together.
+        ``left``: number of batches that are in no task yet. ``workers``: number of workers that
+        take tasks; it may be 0. Tasks have fewer batches towards the end, so that workers end
+        together. The result is 1 at least.
         """
         # With several workers a task gets at most half of a worker's share of what is left. Without
         # a worker, tasks are sized as for one of several: more may come.
@@ -52,7 +53,8 @@ class TaskSizer:
             return max(1, min(self._first, max_share))
 
         # As many as fill the target if each takes the mean time, and stay below the bound if each
-        # is as slow as the slowest. The least time, 1e-6 s, avoids a division by 0.
+        # is as slow as the slowest. The target (seconds) grows with the workers, up to the bound.
+        # The least time, 1e-6 s, avoids a division by 0.
         mean = max(sum(self._seconds) / len(self._seconds), 1e-6)
         slowest = max(max(self._seconds), 1e-6)
         target = min(max(TASK_SECONDS, workers * SECONDS_PER_WORKER), MAX_TASK_SECONDS)

@@ -24,7 +24,9 @@ Progress = tuple[tuple[str, int | None], ...]
 
 
 def first_names(names: list[str]) -> str:
-    """Return the first names for a message, and the number of the others."""
+    """Return the first ``_MAX_NAMED`` names for a message, and the number of further names: "a, b,
+    c, d, e and 2 more".
+    """
     shown = ", ".join(names[:_MAX_NAMED])
     more = len(names) - _MAX_NAMED
     return f"{shown} and {more} more" if more > 0 else shown
@@ -57,8 +59,8 @@ class WorkerMonitor:
         self._checked_at = 0.0  # when the last check began; 0.0 makes the next one due
         # By worker its progress at the last check, and since when (``time.monotonic``) it is so.
         self._last_progress: dict[str, tuple[Progress | None, float]] = {}
-        self._known: set[str] | None = None  # workers as of the last check
-        self._paused: set[str] = set()  # those of them that were reported as paused
+        self._known: set[str] | None = None  # workers as of the last check; None before the first
+        self._paused: set[str] = set()  # known workers that were reported as paused
 
     def note_result(self) -> None:
         """Note that a worker has delivered a result or has joined, so that there is one."""
@@ -142,11 +144,12 @@ class WorkerMonitor:
             self._report_paused(not_running - self._paused)
 
     def _report_paused(self, not_running: set[str]) -> None:
-        """Report those of the workers ``not_running`` that Dask has paused, with their memory; the
-        others are starting or closing.
+        """Report those of the workers ``not_running`` that Dask has paused, with the memory of the
+        first of them; workers that start or close are not reported. Nothing is if the scheduler
+        does not answer.
         """
         try:
-            paused = self._executor.paused(not_running)
+            paused = self._executor.paused(not_running)  # facts of Dask by worker
         except (OSError, TimeoutError):
             return
         self._paused |= set(paused)
@@ -203,6 +206,7 @@ class WorkerMonitor:
                 parts.append((future.key, None if place is None else place.part))
             progress = tuple(parts)
 
+            # ``since``: when the progress became what it is; now for a worker that is new
             last_progress, since = self._last_progress.get(worker, (None, now))
             if progress != last_progress:
                 since = now

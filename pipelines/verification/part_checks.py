@@ -92,7 +92,8 @@ class Prover:
     most_rows : int
         Maximum number of rows of one source.
     limit : number or None
-        That of all searches; ``limit_of`` returns that of one source.
+        The limit of all searches; None without one, or if each source has a limit of its own, which
+        ``limit_of`` returns.
     column_dtype, dtype : numpy.dtype
         Types of distances in files, and while they are collected.
     unreached : number
@@ -146,7 +147,9 @@ class Prover:
         self._conclude(file, traversal, certify(self.graph, on_device).failures, "certified")
 
     def finalize(self) -> None:
-        """Certify the sources that wait, all at once. This must follow the last source."""
+        """Certify the sources that wait, all at once; do nothing if none waits. This must be called
+        after the last source of a run, too.
+        """
         waiting = self._waiting
         self._waiting = []
         if not waiting:
@@ -311,8 +314,8 @@ class Part:
         return footer
 
     def _unfit_distances(self, schema: pa.Schema) -> str:
-        """Describe what is wrong with the type of the column of distances. Return ``""`` if nothing
-        is.
+        """Describe what is wrong with the type of the column of distances; return ``""`` if nothing
+        is. ``schema``: that of the file, which has such a column.
         """
         kind = schema.field("distance").type
         if kind == pa.from_numpy_dtype(self._prover.column_dtype):
@@ -455,7 +458,7 @@ class Part:
                 columns.append(self._numbers(table["predecessor"]))
 
             # A source may begin in one table and end in a later one.
-            # ``starts`` has the rows at which another source begins than that of the row before.
+            # ``starts`` has the rows whose source is not that of the row before; 0 is the first.
             starts = np.flatnonzero(np.diff(source, prepend=-1))
             for begin, end in zip(starts, [*starts[1:], len(source)], strict=True):
                 if source[begin] != current and current is not None:
@@ -490,7 +493,9 @@ class Part:
         if prover.result_kind.has_predecessors:
             predecessor = np.full(n, NO_PREDECESSOR, self._graph.targets.dtype)
 
-        last = -1  # the vertex of the row before; a row is wrong if its own is not larger
+        # ``last``: vertex number of the row before a piece, -1 before the first piece. A row is
+        # wrong if its vertex number is not larger than that of the row before.
+        last = -1
         for vertices, distances, *predecessors in pieces:
             is_wrong = np.diff(vertices, prepend=last) <= 0
             if is_wrong.any():

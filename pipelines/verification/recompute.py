@@ -76,12 +76,17 @@ class RecomputedPart(Part):
     _prover: Retraversal  # type: ignore[assignment]
 
     def _unfit_distances(self, schema: pa.Schema) -> str:  # noqa: ARG002
-        """Find nothing wrong: types are compared with those of the recomputed rows."""
+        """Return ``""`` (nothing is wrong), and ignore ``schema``: types are compared later, with
+        those of the recomputed rows.
+        """
         return ""
 
     def _check_rows(self, file: PartReader, footer: Footer, numbers: list[int]) -> list[int]:
-        """Compare all rows with recomputed ones. Return the checksums of the sources, computed from
-        the rows of the file. ``numbers`` are the vertex numbers of the sources.
+        """Compare all rows with recomputed ones, and add differences as faults. Return the
+        checksums of the sources, computed from the rows of the file.
+
+        ``footer``: of the file. ``numbers``: vertex numbers of the sources, in the order of the
+        footer.
         """
         # checksums cover all columns but this one
         covered = [name for name in file.schema.names if name != "predecessor"]
@@ -146,10 +151,13 @@ class _Rows:
 
     def __init__(self, tables: Iterator[pa.Table]):
         self._tables = tables
-        self._held: pa.Table | None = None  # rows that are read and not taken
+        # rows that are read and not taken; None before the first table
+        self._held: pa.Table | None = None
 
     def take(self, count: int) -> pa.Table:
-        """Return the next ``count`` rows; fewer at the end of the last table."""
+        """Return the next ``count`` rows, in one table; fewer at the end of the last table, and a
+        table without columns if there was no table.
+        """
         while self._held is None or self._held.num_rows < count:
             table = next(self._tables, None)
             if table is None:

@@ -438,7 +438,10 @@ def _take_tables(values: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _columns_of_through(_: str, edges: Any) -> dict[str, Any]:
     """Return the option ``through`` as the columns that a file of edges would have: row numbers of
-    the edge list, or src and dst.
+    the edge list, or src and dst. The name of the option is not used, but all functions of
+    ``_TABLES`` get it.
+
+    ``edges``: a table with a column of row numbers, row numbers alone, or the two ends of edges.
     """
     # ``EDGE`` is the name of the column of row numbers. ``rows_of_through`` returns None if
     # ``edges`` has the ends of edges.
@@ -528,8 +531,9 @@ def _normalize_sources(values: dict[str, Any]) -> bool:
 
 
 def _as_list(ids: Any) -> list[Any]:
-    """Return ids as a list; those of a set in ascending order, so that the result does not depend
-    on the order in which the set has them.
+    """Return ids as a list: those of an array as integers or texts of Python, those of a set in
+    ascending order, so that the result does not depend on the order of the set, and any others as
+    they are.
     """
     if isinstance(ids, np.ndarray):
         return ids.tolist()

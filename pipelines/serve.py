@@ -109,7 +109,10 @@ class LabelServer(flight.FlightServerBase):
     def do_exchange(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> None:  # noqa: ARG002
         """Answer an exchange batch by batch; Flight calls this.
 
-        The next batch is read only when the last answer is written, so few are in memory.
+        ``descriptor`` has the command, ``reader`` yields the batches of the client, and ``writer``
+        takes the answers. ``context``, which says who calls, is ignored: ``_Tokens`` checks calls
+        before, where tokens are needed. The next batch is read only when the answer to the one
+        before is written, so few are in memory.
         """
         if descriptor.command != _PAIRS:
             raise InputError('the command of an exchange is "pairs"')
@@ -126,24 +129,32 @@ class LabelServer(flight.FlightServerBase):
 
     @_in_sentences
     def get_flight_info(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
-        """Describe the answers: their schema, with the facts of the labels as metadata."""
+        """Return a description of the answers: their schema, with the facts of the labels as
+        metadata. It is the same for any ``context`` and ``descriptor``, which Flight passes.
+        """
         facts = {b"kepler_traverse.labels": json.dumps(self._tables.facts).encode()}
         # -1 stands for numbers of rows and bytes that are not known.
         return flight.FlightInfo(self._schema.with_metadata(facts), descriptor, [], -1, -1)
 
     def get_schema(self, context: Any, descriptor: Any) -> Any:  # noqa: ARG002
-        """Return the schema of the answers; not ``_in_sentences``, since Flight sends tracebacks of
-        this call in any case.
+        """Return the schema of the answers, which is the same for any ``context`` and
+        ``descriptor``. It is not ``_in_sentences``, since Flight sends tracebacks of this call in
+        any case.
         """
         return flight.SchemaResult(self._schema)
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:  # noqa: ARG002
-        """Return the names of the actions, and what they answer."""
+        """Return the names of the actions, and what they answer; the same for any ``context``."""
         return [("health", "whether the service answers"), ("stats", "numbers of calls and pairs")]
 
     @_in_sentences
     def do_action(self, context: Any, action: Any) -> Iterator[bytes]:  # noqa: ARG002
-        """Answer an action of ``list_actions``."""
+        """Answer an action of ``list_actions``: "health" by "ok", and "stats" by the counts in
+        JSON.
+
+        ``action.type`` is its name. ``context``, which says who calls, is ignored. Raises
+        InputError for another action.
+        """
         if action.type == "health":
             return iter([b"ok"])
         if action.type == "stats":
@@ -208,7 +219,7 @@ class LabelServer(flight.FlightServerBase):
         return is_taken
 
     def _count(self, **numbers: int) -> None:
-        """Add each number to the count of its name."""
+        """Add each number to the count of its name, a key of ``_counts``: ``calls=1``."""
         with self._lock:
             for name, number in numbers.items():
                 self._counts[name] += number
@@ -222,7 +233,11 @@ class _Tokens(flight.ServerMiddlewareFactory):
         self._tokens = tokens
 
     def start_call(self, info: Any, headers: Any) -> None:  # noqa: ARG002
-        """Raise an error of Flight unless a header has one of the tokens; Flight calls this first."""
+        """Raise an error of Flight unless a header has one of the tokens; Flight calls this first.
+
+        ``headers``: by name, the values of each. ``info``, which says what is called, is ignored:
+        all calls need a token.
+        """
         for name, values in headers.items():
             if name.lower() == "authorization" and any(map(self._is_known, values)):
                 return

@@ -23,6 +23,7 @@ from ..output.schemas import OUTPUT_SCHEMAS
 from .options import KINDS, OPTIONS, SETTINGS, SOURCE_CHOICES, Option, UsageError
 from .terminal import called_as, show
 
+# how a value below 0 begins: "-1", "-.5", "-inf"
 _VALUE_BELOW_ZERO = re.compile(r"-(\.?[0-9]|inf|nan)", re.IGNORECASE)
 _EXAMPLES = """\
 examples:
@@ -66,7 +67,9 @@ class OnceParser(argparse.ArgumentParser):
         raise UsageError(f"{message}; see {self.prog} --help")
 
     def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ARG002
-        """Print the help as all output of the job; argparse calls this."""
+        """Print a message of argparse, the help, on stdout as all output of the job; argparse calls
+        this. ``file`` is ignored, since it is always stdout here: errors are raised instead.
+        """
         show(*message.splitlines())
 
     def _join_values(self, args: Any) -> list[str]:
@@ -116,7 +119,11 @@ class Once(argparse.Action):
         super().__init__(option_strings, dest, const=const, default=argparse.SUPPRESS, **keywords)
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> Any:
-        """Store the parsed value of a flag in the namespace; argparse calls this for each flag."""
+        """Store the parsed value of a flag in the namespace; argparse calls this for each flag.
+
+        ``values``: the parsed value; not used for a switch, for which True is stored, or False if
+        ``option_string``, the flag as it was given, turns the switch off.
+        """
         earlier = getattr(namespace, self.dest, None)
         # ``--columns src=a --columns dst=b`` is one flag; any other is given once.
         if isinstance(earlier, dict) and not earlier.keys() & values.keys():
@@ -241,8 +248,8 @@ def parser(kind: str | None = None) -> OnceParser:
 
 @functools.cache
 def shared(make_parser: Callable[[], Any], _program: str) -> Any:
-    """Return the parser that a function makes, which is made once in a process for each name by
-    which the program is called: its usage has that name.
+    """Return the parser that ``make_parser()`` makes. It is made once in a process for each name by
+    which the program is called (the second argument), since its usage has that name.
     """
     return make_parser()
 

@@ -656,8 +656,8 @@ class Settings:
         return value is not False or default is True
 
     def spelled(self, key: str, value: object = None) -> str:
-        """Return a setting, or with ``value`` a setting with a value, as the user writes it: as a
-        flag, or as an argument of Python.
+        """Return the setting ``key`` as the user writes it, for messages: as a flag, or as an
+        argument of Python. With a ``value`` other than None it is written with that value.
         """
         return option_text(key, value)
 
@@ -747,7 +747,7 @@ def _unfit_option(kind: ResultKind) -> str:
 
 def _without_none(hint: Any) -> Any:
     """Return a type annotation without its member None, which stands for a value that is not given:
-    ``int`` for ``int | None``.
+    ``int`` for ``int | None``. An annotation without None is returned unchanged.
     """
     members = typing.get_args(hint)
     if type(None) not in members:

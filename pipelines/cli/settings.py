@@ -48,7 +48,8 @@ from .options import (
 from .shards import parse_shard
 from .terminal import say
 
-# HOST:PORT, in which the host may be missing, and an address of a scheduler with a protocol
+# HOST:PORT, in which the host may be missing: "127.0.0.1:8787", "[::1]:8787", ":8787", "8787"; and
+# an address of a scheduler, with or without a protocol: "tcp://10.0.0.1:8786"
 _ADDRESS = re.compile(r"([^\s:/]*:|\[[0-9a-fA-F:.]+\]:)?(?P<port>[0-9]{1,5})")
 _URL = re.compile(r"([a-z][a-z0-9+]*://)?([^\s:/]+|\[[0-9a-fA-F:.%]+\]):(?P<port>[0-9]{1,5})")
 _SHORT = reprlib.Repr()  # of values in messages
@@ -468,7 +469,8 @@ def _with_rules(
             raise UsageError(str(violation))
         settings = _without(settings, keys[violation.option], violation, flags, config)
 
-    # Settings of the job that have no effect. A flag with the default of its setting says nothing.
+    # Settings of the job that have no effect. A flag that is given as off, or as "auto", asks for
+    # nothing, and is let pass.
     for row in IDLE:
         key = row.names[0]  # the setting that has no effect; the others are why
         is_flag = key in flags and settings.value(key) not in (False, "auto")
@@ -497,7 +499,8 @@ def _without(
     for one that is a flag raise UsageError.
 
     ``key`` is that of the setting, or ``columns.ROLE``. ``violation`` says why it has no effect.
-    ``config`` is the settings file, given if the text of the violation does not name it.
+    ``config`` is the settings file, given if the text of the violation does not name it, else None.
+    The setting gets its default, and a role loses its column.
     """
     setting, _, role = key.partition(".")
     if setting in flags:
@@ -619,7 +622,8 @@ def _check_knobs(settings: Settings, config: Path | None) -> None:
         for strategy in strategies
         if strategy.is_called(settings.strategy) and settings.device in ("auto", strategy.device)
     ]
-    # Without one that takes knobs, the first says that it takes none.
+    # Each strategy of the name that takes knobs checks them. Without such a strategy, the first of
+    # the name raises an error, which says that it takes none.
     for strategy in [strategy for strategy in named if strategy.knobs is not None] or named[:1]:
         try:
             strategy.knobs_from(settings.knobs)

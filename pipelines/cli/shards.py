@@ -9,6 +9,7 @@ from typing import Any
 from ..output.shard import Shard
 from .options import UsageError
 
+# "0/8", "auto/8" or "auto"
 _SHARD = re.compile(r"(?P<index>auto|\d{1,7})(?:/(?P<count>\d{1,7}))?")
 _MAX_DIGITS = 18  # of a number in a variable of the environment
 # variables of the environment, of Slurm and of Kubernetes, with the number of a process

@@ -24,8 +24,8 @@ _has_ended = False  # whether the program of ``run_heeding`` has ended
 
 
 def heeded() -> list[signal.Signals]:
-    """Return the signals that are to end this process: SIGINT and SIGTERM, without one that is
-    ignored, as SIGINT is for a process that a shell has started in the background.
+    """Return the signals that are to end this process: SIGINT and SIGTERM. Left out is one that
+    this process ignores, as it ignores SIGINT if a shell has started it in the background.
     """
     return [
         number
@@ -85,8 +85,8 @@ def ignore() -> None:
 
 
 def _end_soon(number: Any, frame: Any) -> None:
-    """Handle a signal: raise KeyboardInterrupt, and end this process a few seconds later if that
-    has not ended it.
+    """Handle a signal: raise KeyboardInterrupt, and end this process a few seconds later if it has
+    not ended by then. ``number`` and ``frame`` are passed on to ``interrupt``.
     """
     start(_end_late, "kepler-end")
     interrupt(number, frame)
@@ -109,8 +109,8 @@ def check() -> None:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Delay the first signal to end, if it comes within the block, until the end of the block. A
-    second one is not delayed.
+    """Delay the first signal to end, if it comes within the block, until the end of the block,
+    where KeyboardInterrupt is raised. A second signal is not delayed.
     """
     global _is_held
     _is_held = True
@@ -122,7 +122,9 @@ def held() -> Iterator[None]:
 
 
 def interrupt(_number: Any, _frame: Any) -> None:
-    """Handle a signal: raise KeyboardInterrupt, unless it is the first and ``held`` delays it."""
+    """Handle a signal: raise KeyboardInterrupt, unless it is the first signal and ``held`` delays
+    it. Number and frame of the signal, which Python passes, are ignored: all signals end the job.
+    """
     global _is_requested
     is_first = not _is_requested
     _is_requested = True

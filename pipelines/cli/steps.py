@@ -35,7 +35,8 @@ class _Steps:
     def __init__(self) -> None:
         self._name = ""  # of the present step
         self._since = 0.0  # when it began, in seconds of ``time.monotonic``
-        self._is_named = True  # whether its name was printed; there is no step yet
+        # whether its name was printed, or need not be: before the first step there is none
+        self._is_named = True
         self._compiling_is_named = False  # whether it was printed that code is compiled
         self._have_ended = False  # whether the last step has ended
         start(self._watch, "kepler-steps")

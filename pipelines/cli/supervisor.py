@@ -170,7 +170,7 @@ class _Child:
         self._kill(signal.SIGKILL)
 
     def _kill(self, number: int) -> None:
-        """Send a signal, by its number, to the child, if it is running."""
+        """Send a signal, by its number, to the child, if it has begun and has not ended."""
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)

@@ -12,12 +12,13 @@ import os
 import re
 from collections.abc import Callable
 
-_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,300}")  # "12", "-7"
+# "2", "2.", "2.5e-3", ".5", "inf", "NaN"
 _NUMBER = re.compile(
     r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|infinity|nan)",
     re.IGNORECASE,
 )
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)")  # "2000", "1.5GB", "40 GiB"
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -53,8 +54,8 @@ def number(text: str) -> float:
 
 
 def number_or_auto(parse: Callable[[str], float], what: str, text: str) -> float | str:
-    """Return the text "auto" as it is, and parse any other by ``parse``. ``what`` describes the
-    values of that function, for errors.
+    """Return the text "auto" as it is, and parse any other text by ``parse``. ``what`` describes
+    the values that ``parse`` returns, for errors.
     """
     try:
         return text if text == "auto" else parse(text)
@@ -84,7 +85,8 @@ def is_url(place: str | None) -> bool:
 
 def ids_or_file(text: str) -> list[str] | str:
     """Return the ids that a text lists with commas, or the text itself if it is a URL or the name
-    of a file that exists. A text that may be either is an error.
+    of a file that exists. The name of an existing file that may also be integer ids, such as "3" or
+    "3,17", is an error.
     """
     if is_url(text):
         return text

@@ -237,7 +237,7 @@ def traffic_of_run(settings: Settings, manifest: Manifest) -> dict[str, Any]:
     They are the number of ``requests``, the bytes ``sent`` and ``received``, the ``seconds`` that
     putting the parts took, and what requests and bytes sent ``cost``, if the settings name prices.
     """
-    # That of the process that leads the run: numbers by the kind of request, and bytes.
+    # The traffic of the process that leads the run: numbers by the kind of request, and bytes.
     counts = dict(manifest.get("traffic", {}))
     received = counts.pop("received", 0)
     sent = counts.pop("sent", 0)
@@ -268,7 +268,9 @@ def _with_cost(settings: Settings, traffic: dict[str, Any]) -> dict[str, Any]:
 
 
 def traffic_text(traffic: dict[str, Any]) -> str:
-    """Return in words the traffic that ``traffic_of_plan`` or ``traffic_of_run`` returns."""
+    """Return in words the traffic that ``traffic_of_plan`` or ``traffic_of_run`` returns: bounds of
+    a plan, or the numbers of a run; with the cost, if there is one.
+    """
     requests = several(traffic["requests"], "request")
     sent = in_units(traffic["sent"])
     text = f"at least {requests}, at most {sent} sent"

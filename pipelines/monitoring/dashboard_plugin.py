@@ -127,7 +127,8 @@ class KeplerPage(SchedulerPlugin):
 
     def remove_client(self, scheduler: Any, client: str) -> None:  # noqa: ARG002
         """Record that a job, which is a ``client`` of the scheduler, has left without its last
-        message: it was killed, or lost its connection. Dask calls this for each client that leaves.
+        message: it was killed, or lost its connection. Dask calls this for each client that leaves;
+        ``client`` is its id. Dask's ``scheduler`` is ignored: the runs are known here.
         """
         for run in self.runs.values():
             if run.facts["client"] == client and run.state == "running":
@@ -191,8 +192,9 @@ class PageUpdates:
             cast(Any, self._client.loop).add_callback(self._send)
 
     def end(self, state: str) -> None:
-        """Send the rest, and the final state of the run: "done", "failed" or "interrupted". Wait
-        for that for a few seconds at most.
+        """Send the items that are not sent yet, and the final state of the run: "done", "failed" or
+        "interrupted". Wait a few seconds at most until they are sent. If the page cannot be reached
+        any more, do not wait.
         """
         self._state = state
         self.add()
@@ -214,7 +216,8 @@ class PageUpdates:
 
     async def _send(self) -> None:
         """Send what is pending, two messages per second at most while the run goes on. This runs in
-        the thread of Dask's client.
+        the thread of Dask's client. Do nothing if another call is sending, or if the page cannot be
+        reached any more; if it cannot be reached now, say so once.
         """
         if self._is_sending or self._is_broken:
             return

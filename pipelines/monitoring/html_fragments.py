@@ -68,6 +68,7 @@ def count(value: float) -> str:
     """
     for size, unit in ((1e9, " billion"), (1e6, " million")):
         if abs(value) >= size:
+            # three digits, or all digits of a number of thousands of the unit
             if value < 1000 * size:
                 return f"{value / size:,.3g}{unit}"
             return f"{value / size:,.0f}{unit}"

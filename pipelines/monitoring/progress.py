@@ -52,7 +52,7 @@ class Progress:
         self._lock = threading.Lock()  # a separate thread draws on the terminal
         self._console = Console(stderr=True, highlight=False)
         self._live: Live | None = None  # what redraws the lines; None if the output is no terminal
-        self._last_report = time.monotonic()
+        self._last_report = time.monotonic()  # when a line was last printed, at first the begin
 
     def __enter__(self) -> Progress:
         """Begin to draw, if stderr is a terminal."""
@@ -77,8 +77,8 @@ class Progress:
 
     def advance(self, part: int, summary: PartEntry) -> None:
         """Record that part file number ``part`` is written. ``summary`` is its entry in the
-        manifest. Elsewhere than on a terminal, print a line if the last one was printed some time
-        ago.
+        manifest. Elsewhere than on a terminal, print a line of progress if the one before was
+        printed ``_LINE_EVERY`` seconds ago or earlier.
         """
         batch = summarize_batch(part, summary)
         assert batch is not None  # a batch of this run has times

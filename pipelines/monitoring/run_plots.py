@@ -41,7 +41,7 @@ def time_unit(span: float) -> tuple[str, float]:
 
 def large_unit(most: float) -> tuple[str, float]:
     """Return the unit in which an axis up to the number ``most`` is read easily: the word that its
-    label begins with, such as "million ", and its size.
+    label begins with, such as "million ", and its size. Below 10,000 they are "" and 1.
     """
     for begins_at, word, size in (
         (1e9, "billion ", 1e9),
@@ -129,7 +129,7 @@ def plot_rates(stats: RunStats, what: str) -> Bars:
     bottom = np.zeros(begins.size)  # by bin, the sum of the rates of the workers so far
     bars = []
     for i, (name, rate) in enumerate(rates.items()):
-        # The last colour is that of the other workers.
+        # The last colour is that of the workers without a bar of their own, taken together.
         colour = COLOURS[-1] if name == OTHERS else COLOURS[i % (len(COLOURS) - 1)]
         top = bottom + rate
         for k in np.flatnonzero(rate):
@@ -203,6 +203,7 @@ def plot_histogram(distances: Histogram, algorithm: str) -> Bars:
     the ``algorithm`` distances are hops.
     """
     are_hops = algorithm == "bfs"
+    # ``firsts`` and ``lasts``: smallest and largest distance of each bin
     firsts, lasts, counts = _summarize_bins(distances, are_hops)
     margin = 0.5 * are_hops  # a number of hops is in the middle of its bar
     word, size = large_unit(counts.max())
@@ -236,7 +237,8 @@ def draw_reach(distances: Histogram, algorithm: str) -> Markup:
     plane.x_axis("hops" if are_hops else "distance", whole=are_hops)
     plane.y_axis("share of reached pairs", percent=True)
 
-    # The share rises in a step at the largest distance of each bin.
+    # The share rises in a step at the largest distance of each bin (``lasts``): each corner is at
+    # the share before the step, or at the share after it.
     points = list(zip(lasts, np.cumsum(counts) / counts.sum(), strict=True))
     corners = points[:1]
     for (_, share_before), (x, share) in itertools.pairwise(points):
@@ -253,7 +255,8 @@ def plot_timeline(stats: RunStats, batches: Sequence[dict[str, Any]]) -> Bars:
     ``batches`` are as ``run_stats.summarize_batch`` makes them.
     """
     names = stats.busiest(MAX_ROWS)
-    # the row of each worker: its own, or the last one, which is that of all others
+    # name of the row of each worker: its own, or the last of ``names``, which stands for all
+    # workers without a row
     rows = {
         worker: worker if worker in names else names[-1]
         for worker in {batch["worker"] for batch in batches}

@@ -154,7 +154,7 @@ class RunStats:
 
     def take(self, updates: Mapping[str, Any], now: float | None = None) -> None:
         """Add several updates: ``updates`` may have the lists ``batches``, of what ``add`` takes,
-        ``failed`` and ``retried``. ``now`` is that of ``add``.
+        ``failed`` and ``retried``; a missing list is empty. ``now`` is that of ``add``.
 
         A failure has ``part``, ``sources``, which are the first of those that failed, their number
         ``n``, and ``error``. A retry has ``part`` and ``why``.
@@ -170,8 +170,9 @@ class RunStats:
         self.retried.extend(retried)
 
     def rates(self, now: float | None = None) -> tuple[float, float]:
-        """Return sources per second and edges per second, over the last minute or since the run
-        began, if that is later; 0 before any batch. ``now`` is in seconds since the epoch.
+        """Return sources per second and edges per second, over the last minute, or since the run
+        began if it began within that minute; 0 before any batch. ``now`` is in seconds since the
+        epoch, by default the present.
         """
         now = time.time() if now is None else now
         self._drop_arrivals(now)
@@ -188,14 +189,15 @@ class RunStats:
 
     def seconds_left(self, now: float | None = None) -> float | None:
         """Return the estimated remaining time in seconds, at the current rate; None if the rate is
-        0. ``now`` is in seconds since the epoch.
+        0. ``now`` is in seconds since the epoch, by default the present.
         """
         sources_per_second, _ = self.rates(now)
         return self.left / sources_per_second if sources_per_second else None
 
     def busiest(self, most: int) -> list[str]:
-        """Return ``most`` names of workers at most: of those with most sources, in the order of the
-        names. If there are more workers, the last name is ``OTHERS``, which stands for the rest.
+        """Return ``most`` names at most, of the workers with the largest numbers of sources, in the
+        order of the names. If there are more workers, the last name is ``OTHERS``, which stands for
+        all workers that are not named.
         """
         if len(self.workers) <= most and OTHERS not in self.workers:
             return sorted(self.workers, key=_by_number)
@@ -241,8 +243,8 @@ class RunStats:
         end = max(batch["ended"], begin + 1e-3)  # not ``begin``, since the duration divides below
         self.ended = max(self.ended, end)
 
-        # Join neighboring bins in pairs until all of them hold the run. The second half is free
-        # then.
+        # Join neighboring bins in pairs until all of them hold the run. The second half of the bins
+        # is free then.
         while end - self.started > MAX_BINS * self.width:
             self.width *= 2
             for bins in self._bins.values():

@@ -31,15 +31,15 @@ _CHARACTER_WIDTH = 6.6  # about that of the font of plots
 
 
 def left_margin(names: Iterable[str]) -> int:
-    """Return the width of a left margin that holds the names of rows and a space of 16 pixels; in
-    pixels, 400 at most.
+    """Return the width of a left margin in pixels: as wide as the longest of ``names`` (of rows)
+    and a space of 16 pixels, but 400 at most. Without names it is the space.
     """
     return min(16 + math.ceil(_CHARACTER_WIDTH * max(map(len, names), default=0)), 400)
 
 
 def make_ticks(start: float, end: float, most: int = _TICKS, whole: bool = False) -> list[float]:
     """Return round numbers from ``start`` to ``end`` for the ticks of an axis, about ``most`` at
-    most; with ``whole`` only whole numbers.
+    most; with ``whole`` only whole numbers. An axis without length has one tick, at ``start``.
     """
     span = end - start
     if not span > 0:
@@ -49,7 +49,8 @@ def make_ticks(start: float, end: float, most: int = _TICKS, whole: bool = False
     step *= next(factor for factor in (1, 2, 5, 10) if factor * step * most >= span)
     if whole:
         step = max(1.0, round(step))
-    # The ends count even if rounding puts them just outside.
+    # Ticks are the multiples of the step from the one numbered ``first`` to the one numbered
+    # ``last``. The ends of the axis count even if rounding puts them just outside.
     first = math.ceil(start / step - 1e-9)
     last = math.floor(end / step + 1e-9)
     return [i * step for i in range(first, last + 1)]
@@ -156,7 +157,8 @@ class Plane:
     def _fraction(self, value: float, ends: tuple[float, float], axis: str) -> float:
         """Return how far along an axis a value is: 0 at its begin, 1 at its end.
 
-        ``ends`` are the values at both, and ``axis`` is "x" or "y".
+        ``ends`` are the values at its begin and its end, and ``axis`` is "x" or "y", which may be
+        logarithmic.
         """
         low, high = ends
         if axis in self._log:
@@ -175,8 +177,8 @@ class Plane:
         )
 
     def rule(self, x: float | None = None, y: float | None = None, kind: str = "grid") -> None:
-        """Draw a line across the plane at a value of an axis: ``x`` draws a vertical one, ``y`` a
-        horizontal one. ``kind`` is its class in the style sheet.
+        """Draw a line across the plane at a value of an axis: ``x`` draws a vertical line, ``y`` a
+        horizontal line, both draw two; None draws none. ``kind`` is the class in the style sheet.
         """
         path = ""
         if y is not None:
@@ -249,7 +251,9 @@ class Plane:
     def _mark(
         self, x: float, y: float, colour: str, shape: str = "square", title: str = ""
     ) -> None:
-        """Draw a mark around a place in pixels of the image; see ``mark``."""
+        """Draw a mark around a place in pixels of the image. ``colour``, ``shape`` ("circle",
+        "square" or "triangle") and ``title`` are those of ``mark``.
+        """
         tag, place = {
             "circle": ("circle", f'cx="{x:.1f}" cy="{y:.1f}" r="4"'),
             "square": ("rect", f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'),
@@ -296,8 +300,9 @@ def _light_style() -> str:
     style_sheet = Path(__file__).with_name("templates") / "style.css"
     css = style_sheet.read_text(encoding="utf-8")
     light_scheme, _, _ = css.partition("@media")  # what follows is the dark one
-    colours = dict(re.findall(r"--(\w+): (#\w+)", light_scheme))
+    colours = dict(re.findall(r"--(\w+): (#\w+)", light_scheme))  # by name: "--ink: #24292f"
     rules = [line for line in css.splitlines() if line.startswith((".plot text", ".plot ."))]
+    # "var(--ink)" becomes its colour
     return re.sub(r"var\(--(\w+)\)", lambda variable: colours[variable[1]], "\n".join(rules))
 
 

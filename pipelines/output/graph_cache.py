@@ -34,7 +34,8 @@ from kepler_traverse.runtime.regular_files import require_private
 
 from .store import ObjectStore
 
-_FILE = re.compile(r"(\w+/)?\w+\.\w+")  # of a stored graph
+# name of a file of a stored graph: "offsets.npy", or "hierarchy/meta.json" in a folder within it
+_FILE = re.compile(r"(\w+/)?\w+\.\w+")
 _NAMED_DIGITS = 16  # of the digest in names; the whole of it is in the stored graph
 
 

@@ -124,7 +124,8 @@ def merge_loads(kind: ResultKind, options: Any, parts: Sequence[Path]) -> Iterab
 
 
 def _sum_parts(kind: ResultKind, parts: Sequence[Path], n_cells: int) -> ExactSums:
-    """Return the sum of each cell over all parts, in the unit (a power of two) of the first part.
+    """Return the sum of each cell over all parts, in the unit (a power of two) of the first part
+    that has rows; sums of 0 if none has.
 
     ``n_cells`` counts the extra cells for lost pairs, too. Raises ValueError: a part has another
     unit, or a cell number that is too large.

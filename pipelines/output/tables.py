@@ -30,7 +30,7 @@ from .schemas import OUTPUT_SCHEMAS
 from .store import Store
 from .table_logs import DELTA_LOG, HINT, ICEBERG_LOG, differing_log, stray_file
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # of 18 digits at most, so that it fits int64
+_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # "-12"; of 18 digits at most, to fit int64
 
 
 class TableFormat(NamedTuple):
@@ -76,7 +76,8 @@ def _write_delta(_store: Store, root: str, _schema: pa.Schema, layout: Layout) -
 
 
 def _write_iceberg(store: Store, root: str, schema: pa.Schema, layout: Layout) -> None:
-    """Make an Iceberg table of the parts below the URL ``root``.
+    """Make an Iceberg table of the parts below the URL ``root``, in the folder "_iceberg" of the
+    ``store``. ``schema`` is that of the parts, and ``layout`` has their names.
 
     The hint, by which readers find it, is written last, so that they see it whole or not at all.
     """
@@ -259,7 +260,9 @@ def table_address(store: Store, name: str) -> str:
 
 
 def _root_url(store: Store) -> str:
-    """Return the URL of a folder, without a slash at its end, as tables name it."""
+    """Return the URL of a store, without a slash at its end, as tables name it: of a folder on a
+    disk one that begins with "file://".
+    """
     if store.is_local:
         return f"file://{store.path.absolute()}"
     return str(store)

@@ -25,5 +25,7 @@ def _version(package: str) -> str | None:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Return the version of ``python``, and those of packages as ``package_versions`` returns them."""
+    """Return the version of Python under "python", and those of ``packages`` under their names,
+    without packages that are not installed.
+    """
     return {"python": platform.python_version(), **package_versions(packages)}

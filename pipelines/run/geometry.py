@@ -102,7 +102,7 @@ def points_of_parts(settings: Settings, parts: Sequence[Path]) -> Iterator[pa.Ta
     """
     places: Places | None = None
     pending: list[pa.Table] = []  # tables whose rows are not yielded yet
-    n_pending = 0
+    n_pending = 0  # number of rows in ``pending``
     for table in _read_tables(parts):
         places = places or _places_for(settings, table)
         pending.append(_add_shapes(table, places))

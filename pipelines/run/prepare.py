@@ -224,8 +224,8 @@ class StepClock:
         self._compiled_before = compile_clock.thread_seconds()
 
     def lap(self) -> tuple[float, float]:
-        """Return the seconds since the last call, and those of them in which this thread compiled
-        kernels.
+        """Return the seconds since the last call, or since this clock was made, and how many of
+        them this thread compiled kernels.
         """
         now = time.perf_counter()
         compiled = compile_clock.thread_seconds()
@@ -444,7 +444,8 @@ def _with_worker_threads(settings: Settings, n_sources: int) -> AbstractContextM
     """Return a context in which Numba uses as many threads as one worker will have.
 
     The number of workers follows from the cores and the sources, as if memory sufficed for all of
-    them.
+    them, unless the settings name it. For workers of a cluster that exists already the number of
+    threads stays as it is.
     """
     if settings.scheduler:  # workers of a cluster have the threads that it gives them
         return contextlib.nullcontext()
@@ -469,8 +470,8 @@ def _plan_across_parts(
     in the background, if parts have enough sources, or if a quarter of the free memory does not
     hold such groups. ``n_sources``: of the run.
     """
-    # As many sources as keep a GPU busy. Only results of all vertices fill a part with fewer.
-    # Workers of an existing cluster write each part before the next search.
+    # As many sources as keep a GPU busy, but no more than the run has. Only results of all vertices
+    # fill a part with fewer. Workers of an existing cluster write each part before the next search.
     at_once = min(DISTANCES_AT_ONCE // max(graph.n_vertices, 1), n_sources)
     is_whole = request.targets is None and request.kind.has_all_vertices
     if not is_whole or settings.scheduler or at_once <= request.at_once:
@@ -523,7 +524,9 @@ def _add_hierarchy_if_it_pays(settings: Settings, prepared: Prepared) -> bool:
 
 
 def _may_build_hierarchy(settings: Settings, prepared: Prepared) -> bool:
-    """Whether a hierarchy may be built: the graph has none, and more than a plan is asked for."""
+    """Whether a hierarchy may be built: the graph has none for the algorithm, and a run is asked
+    for, not its plan alone.
+    """
     metric = ALGORITHMS[settings.algorithm].metric
     return not settings.plan and prepared.graph.derived.known_hierarchy(metric) is None
 

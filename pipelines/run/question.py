@@ -115,7 +115,10 @@ def with_advice(error: UnknownVertexError, ids: Ids | np.ndarray, what: str) -> 
 
 
 def read_id_file(graph: Graph, file: str, what: str) -> Ids | np.ndarray:
-    """Return the ids in a file of sources or targets (``what``), in the type of the graph's ids."""
+    """Return the ids in a file of sources or targets, in the type of the graph's ids.
+
+    ``file``: its path. ``what``: "sources" or "targets".
+    """
     return read_ids(file, what).ids(graph.has_string_ids, functools.partial(has_vertex, graph))
 
 

@@ -243,7 +243,9 @@ def _wait_for_a_worker(client: Client, where: str | None) -> None:
 
 
 def _security(settings: Settings) -> Security:
-    """Return the certificates that the settings name, or else those of Dask's own configuration."""
+    """Return the certificates that the settings name, or else those of Dask's own configuration,
+    which may have none.
+    """
     if settings.tls_ca_file is None:
         return Security()
     files = {

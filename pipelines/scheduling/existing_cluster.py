@@ -156,7 +156,9 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
     """
 
     def ask_memory(workers: list[str]) -> dict[str, object]:
-        """Return by worker why it may not take the memory, None if it may."""
+        """Return by worker why it may not take the memory, None if it may, or an error if it could
+        not be asked.
+        """
         answers = client.run(_memory, workers=workers, on_error="return")
         for worker, answer in answers.items():
             if isinstance(answer, WorkerMemory):
@@ -164,7 +166,9 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
         return answers
 
     def ask_store(workers: list[str]) -> dict[str, object]:
-        """Return by worker why it cannot use the store of the run, if there is one."""
+        """Return by worker why it cannot use the store of the run, None if it can, or an error; an
+        empty dict if the run is in no store.
+        """
         if not url:
             return {}
         return client.run(_unfitness, [], "", "", "cpu", url, workers=workers, on_error="return")
@@ -265,8 +269,9 @@ def _memory(dask_worker: Any) -> WorkerMemory:
     """
     import dask
 
-    # Dask pauses a worker at one fraction of its limit, and its nanny ends it at another one; a
-    # fraction that is false switches that off.
+    # Dask pauses a worker at one fraction of its limit, and its nanny ends it at another fraction.
+    # One that is False switches that off. The worker may use the smallest fraction that is on; 0
+    # bytes stand for no such bound.
     manager = dask_worker.memory_manager
     limit = manager.memory_limit or 0
     fractions = [manager.memory_pause_fraction]

@@ -12,8 +12,9 @@ GPU_OF_WORKER = "KEPLER_GPU_OF_WORKER"  # set in the environment of a worker tha
 def visible_gpus(n_workers: int) -> list[str]:
     """Return the GPU of each worker, as ``CUDA_VISIBLE_DEVICES`` names it.
 
-    These are the first GPUs of that variable, or, if it is not set, the first of the host. There
-    may be fewer than ``n_workers``.
+    These are the first GPUs of that variable, if it is set in this process: fewer than
+    ``n_workers`` if it names fewer. If it is not set or empty, they are "0", "1", ... for all
+    workers.
     """
     gpus = [name for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name]
     if not gpus:
@@ -22,5 +23,7 @@ def visible_gpus(n_workers: int) -> list[str]:
 
 
 def count_gpu_files() -> int:
-    """Return the number of GPUs that the system has files of, without asking CUDA."""
+    """Return the number of GPUs that the system has files of ("/dev/nvidia0"), without asking CUDA;
+    0 if there are none.
+    """
     return sum(path.name[len("nvidia") :].isdigit() for path in Path("/dev").glob("nvidia*"))

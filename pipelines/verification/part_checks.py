@@ -92,8 +92,8 @@ class Prover:
     most_rows : int
         Maximum number of rows of one source.
     limit : number or None
-        The limit of all searches; None without one, or if each source has a limit of its own, which
-        ``limit_of`` returns.
+        The limit of all searches, or the largest if each source has its own; None without one.
+        ``limit_of`` returns that of one source.
     column_dtype, dtype : numpy.dtype
         Types of distances in files, and while they are collected.
     unreached : number

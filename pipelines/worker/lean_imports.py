@@ -40,7 +40,10 @@ class _HidingFinder(importlib.abc.MetaPathFinder):
         self._name = name
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002
-        """Raise ModuleNotFoundError for the hidden module, and find no other one."""
+        """Raise ModuleNotFoundError for the hidden module, and return None for any other, which the
+        next finder is then asked for. ``path`` and ``target``, which Python passes, are ignored:
+        the full name of the module decides.
+        """
         if fullname == self._name:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 

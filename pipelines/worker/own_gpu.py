@@ -48,7 +48,9 @@ def limit_process() -> None:
 
 
 def parse_cores(text: str) -> set[int]:
-    """Return the numbers of a list of cores of Linux, such as ``0-3,8``; ValueError for other text."""
+    """Return the numbers of a list of cores of Linux: ``0-3,8`` gives 0, 1, 2, 3 and 8. Raises
+    ValueError for other text.
+    """
     cores: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")

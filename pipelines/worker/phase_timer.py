@@ -58,7 +58,9 @@ class PhaseTimer:
             self._nested_compiled = compiled_before + compiled
 
     def add(self, other: PhaseTimer) -> None:
-        """Add the seconds of work that other threads have done for this part."""
+        """Add the seconds by phase of ``other``, the timer of another thread that has worked for
+        this part.
+        """
         for phase, seconds in other.seconds.items():
             self.seconds[phase] += seconds
 

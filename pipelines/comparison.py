@@ -134,7 +134,9 @@ def _cugraph(graph: Graph, algorithm: str) -> dict[str, Baseline]:
         return vertices, distances
 
     def make_bfs(direction_optimizing: bool) -> Baseline:
-        """Return the search that changes between push and pull, or the one that only pushes."""
+        """Return a search by hops: one that changes between push and pull if
+        ``direction_optimizing``, else one that only pushes.
+        """
 
         def bfs(source: int) -> Any:
             """Return vertices and their hops, without a limit or a check of the graph."""
@@ -230,7 +232,9 @@ def hashed_weights(src: np.ndarray, dst: np.ndarray, directed: bool) -> np.ndarr
 
 
 def _mix(x: np.ndarray) -> np.ndarray:
-    """Return ``mix`` of ``hashed_weights`` of each value (uint64)."""
+    """Return an array of uint64 with the finaliser of splitmix64 of each value (uint64), which
+    scrambles its bits.
+    """
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

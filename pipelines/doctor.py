@@ -88,9 +88,11 @@ EXTRAS = {  # what each extra is for, and the modules that it installs
     "networkx": ("backend of NetworkX", ("networkx",)),
     "torch": ("PyTorch", ("torch", "torch_geometric")),
 }
+# "ModuleNotFoundError: No module named 'cudf'", or "PackageNotFoundError: nvidia-cuda-nvrtc"
 _MISSING = re.compile(
     r"(ModuleNotFoundError: No module named '(?P<module>[\w.]+)'|PackageNotFoundError: (.* )?(?P<package>\S+))$"
 )
+# the class with which a line begins: "ImportError: " or "cupy.cuda.CUDARuntimeError: "
 _CLASS = re.compile(r"^([A-Za-z_]\w*\.)*[A-Za-z_]\w*(Error|Exception|Exit|Warning|Interrupt)(: |$)")
 
 
@@ -174,7 +176,9 @@ def machine() -> list[Finding]:
 
 
 def gpus() -> list[Finding]:
-    """Return the findings of nvidia-smi, one per GPU."""
+    """Return the findings of nvidia-smi, one per GPU; a single one that does not work if there is
+    no such program, or if it finds no GPU or does not answer.
+    """
     command = shutil.which("nvidia-smi")
     if command is None:
         return [Finding("GPU", False, "no nvidia-smi on the path", "none needed for device cpu")]
@@ -202,7 +206,9 @@ def gpus() -> list[Finding]:
 
 
 def examine() -> list[Finding]:
-    """Return all findings, in the order of the table."""
+    """Return all findings, in the order of the table. With a Python that is too old no package is
+    examined, and without a GPU that works none of its packages.
+    """
     findings = machine()
     is_new_python = findings[0].works  # the first one is on Python
     if is_new_python:  # or no package could be installed

@@ -22,7 +22,10 @@ class _Alias(MetaPathFinder, InspectLoader):
     """Finds ``pipelines.x`` and loads ``kepler_traverse.pipelines.x`` in its place."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
-        """Return how to load ``pipelines.x``; None for other names, and if there is no such module."""
+        """Return how to load ``pipelines.x``; None for other names, and if there is no such module.
+
+        ``path`` and ``target``, which Python passes, are ignored: the full name says which module.
+        """
         if not fullname.startswith(f"{ALIAS}."):
             return None
         spec = util.find_spec(_name_in_package(fullname))
@@ -46,7 +49,7 @@ class _Alias(MetaPathFinder, InspectLoader):
         return compile(f"import runpy; {program}", fullname, "exec")
 
     def get_source(self, fullname: str) -> None:
-        """Return None: an alias has no source."""
+        """Return None, whatever the name: an alias has no source."""
 
 
 def _name_in_package(alias: str) -> str:

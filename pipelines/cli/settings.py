@@ -60,7 +60,7 @@ _SHORT.maxtuple = 4
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")  # how a URL begins
 # found in the name of a file, but hardly in an id
 _FILE_NAME = re.compile(r"[./]")
-# how a path begins that was meant as a URL
+# how a path begins that was meant as a URL: "s3:/" without a second slash
 _ONE_SLASH = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/(?!/)")
 _STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

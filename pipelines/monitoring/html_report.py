@@ -81,7 +81,8 @@ def remove_pauses(batches: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], 
     """
     moved: list[dict[str, Any]] = []
     pauses: list[float] = []
-    end: float | None = None  # the latest end of the batches so far, in seconds since the epoch
+    # the latest end of the batches so far, in seconds since the epoch; None before the first
+    end: float | None = None
     for batch in batches:
         if end is not None and batch["started"] - end > PAUSE:
             pauses.append(batch["started"] - end)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 COMMITS = "_commits"
 MAX_COMMIT_BYTES = 2**31
 _BLOCK = 128  # commits
-_COMMIT = re.compile(r"(\d{8})\.json")
+_COMMIT = re.compile(r"(\d{8})\.json")  # "00000012.json", the file of a commit
 # begins the names of copies of commits that have lost parts, for those who read no others
 _LOST = "lost-"
 T = TypeVar("T")

@@ -115,8 +115,8 @@ class GroupStats:
         """Add all sources of a group, by the distances that the searches have returned.
 
         ``query`` says what the searches output, and its limit and targets (None without) cut the
-        histogram. Edges are counted only where a search has returned the distances of all vertices
-        that it reaches; else they are 0.
+        histogram. Edges are counted only where a search has returned the distances, or the counts
+        per level, of all vertices that it reaches; else they are 0.
         """
         # ``offsets`` is set where each source has results for its own targets alone.
         has_all = group.offsets is None and query.output == "all"

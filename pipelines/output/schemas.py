@@ -107,8 +107,8 @@ def failed_plugins() -> tuple[str, ...]:
 
 
 def with_failed_plugins(message: str) -> str:
-    """Return the message about an unknown name, with what is wrong with a plug-in that may have
-    that name.
+    """Return the message about an unknown name, and with it what is wrong with the first plug-in
+    that cannot be used, since the name may be one of its own. It is unchanged if all can be used.
     """
     if _failed and _failed[0] not in message:
         return f"{message}; {_failed[0]}"

@@ -126,7 +126,7 @@ def _s3_options() -> dict[str, str]:
 TABLE_FORMATS = {
     "delta": TableFormat(
         log=DELTA_LOG,
-        mark=re.compile(r"\d{20}\.json"),
+        mark=re.compile(r"\d{20}\.json"),  # a commit of Delta Lake, named by 20 digits
         needs=("deltalake",),
         unfit_names=re.compile(r"[ ,;{}()\n\t=]"),
         write=_write_delta,

@@ -21,7 +21,8 @@ _in_memory: ContextVar[Mapping[str, pa.Table]] = ContextVar(
 # Name of the column of ids of a table of vertices if they come from the index of a data frame, for
 # want of a column. Such ids are vertices that the edges have, too.
 INDEX = "the index of the table"
-_PLACEHOLDER = re.compile(r"\((\w+) in memory\)")  # in place of the file of a table
+# "(pairs in memory)": in place of the file of a table; the group is the option
+_PLACEHOLDER = re.compile(r"\((\w+) in memory\)")
 
 
 @contextlib.contextmanager

@@ -182,7 +182,7 @@ def named_columns(
 
 
 def is_text(column_type: pa.DataType) -> bool:
-    """Whether a type of Arrow is that of strings, short or long."""
+    """Whether a type of Arrow is a type of strings, with offsets of 32 or of 64 bits."""
     return pa.types.is_string(column_type) or pa.types.is_large_string(column_type)
 
 

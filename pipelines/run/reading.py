@@ -108,7 +108,8 @@ def obtain_graph(
 def _find_or_read(
     settings: Settings, origin: str, stored: Path | None, in_memory: Graph | None
 ) -> PlacedGraph:
-    """Return a graph from the cache or from ``stored``, or else read the edge list.
+    """Return a graph from the cache or from ``stored``, or else read the edge list, or take the
+    graph that the caller gave; also where it is stored, if it is.
 
     ``origin``: digest of its inputs, "" if they cannot be recognized later. ``stored``: folder in
     which an interrupted run may have left it. ``in_memory``: the graph itself, if a caller gave it.
@@ -183,8 +184,8 @@ def read_edge_list(settings: Settings) -> Graph:
 
 
 def build_limit(settings: Settings) -> int | None:
-    """Return the bytes of memory beyond which a graph is read and built in files; None if it always
-    is in memory.
+    """Return the bytes of memory beyond which a graph is read and built in files: the setting, or
+    by default the free memory. None if it always is built in memory.
     """
     # Without a cache, and for graphs whose rows are looked up, a limit would have no effect.
     if not has_effect("build_memory", settings):
@@ -214,8 +215,8 @@ def _describe_local_files(path: str) -> list[tuple[object, ...]]:
 
 
 def origin_of_graph(graph: Graph) -> str:
-    """Return the digest of a graph in memory by which a stored one is found, as ``digest_inputs``
-    returns that of files.
+    """Return the digest of a graph in memory, by which a stored copy of it is found. For files
+    ``digest_inputs`` returns such a digest.
     """
     facts = [FORMAT, "graph", graph.fingerprint]
     if graph.edge_rows is not None:

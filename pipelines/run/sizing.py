@@ -95,8 +95,8 @@ def size_run(
         if batch_size == "auto":
             # All shards need the same parts: by the graph and the question, and not by the
             # machine of a shard.
-            # ``rows``: estimate per source. None and 1 stand in place of what a survey of the graph
-            # has measured, which may differ between machines.
+            # ``rows``: estimate per source. None and 1: without what the plan, which is made for
+            # this machine, has measured.
             _, rows = estimate_reach(prepared.graph, prepared.request, None, depth=1)
             most = sources_per_part(prepared.graph.n_vertices, rows, "cpu", per_part)
             batch_size = min(most, -(-prepared.n_sources // (BATCHES_PER_WORKER * shard.count)))

@@ -235,7 +235,9 @@ def _read_edge_column(settings: Settings, name: str) -> np.ndarray:
     """
 
     def spelled(option: str, value: object = None) -> str:
-        """Return an option as messages name it: ``--along`` for that of the weights."""
+        """Return an option as messages name it: ``--along`` in place of the option that names the
+        column of weights, and any other as its flag, with the ``value`` if it is not None.
+        """
         if option == "weight_column":
             return "--along"
         return flag_text(option, value)

@@ -91,9 +91,10 @@ class BatchExecutor:
     admit: Callable[[list[str]], object] = staticmethod(lambda _: None)
 
     def get_outcomes(self, future: Any) -> list[BatchOutcome] | None:
-        """Return the outcomes of a task that has ended; None if it has none, or if they are lost.
+        """Return the outcomes of a task that has ended, one per batch; None if it has failed or was
+        cancelled, or if they are lost.
 
-        Here ``future`` is a ``LocalFuture``.
+        Here ``future`` is a ``LocalFuture``, whose outcomes are in this process and cannot be lost.
         """
         if future.status == "finished":
             return future.outcomes()
@@ -102,6 +103,8 @@ class BatchExecutor:
     def classify_error(self, error: BaseException) -> ErrorKind:
         """Say what an error of a task means: "error" if its batches have failed, and another kind
         if its worker is the reason, so that the batches are only submitted again.
+
+        Here a worker is never the reason: a cancelled task is "cancelled", any other error "error".
         """
         if isinstance(error, CancelledError):
             return "cancelled"
@@ -112,11 +115,11 @@ class BatchExecutor:
         raise NotImplementedError
 
     def is_connected(self) -> bool:
-        """Whether tasks and results can be exchanged now."""
+        """Whether tasks and results can be exchanged now: here always, as there is no network."""
         return True
 
     def is_gone(self) -> bool:
-        """Whether the connection is lost for good."""
+        """Whether the connection is lost for good: here never, as there is no network."""
         return False
 
     def states(self, deadline: float) -> WorkerStates:
@@ -128,8 +131,9 @@ class BatchExecutor:
         raise NotImplementedError
 
     def paused(self, workers: Iterable[str]) -> dict[str, Any]:  # noqa: ARG002
-        """Return what Dask says of those of ``workers`` that it has paused for their memory, by
-        worker.
+        """Return what Dask says of each worker among ``workers`` that it has paused for its memory,
+        by worker. Workers without Dask are never paused: here ``workers`` is ignored, and the dict
+        is empty.
         """
         return {}
 

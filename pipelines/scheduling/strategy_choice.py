@@ -249,8 +249,8 @@ def _per_source(seconds: float) -> str:
 
 
 def _rounded(seconds: float) -> float:
-    """Return seconds rounded to four digits, and 1e12 for all larger ones; estimates that are not
-    known are infinite or NaN, and become 1e12, too, since JSON has no such numbers.
+    """Return seconds rounded to four digits, but 1e12 at most. An estimate that is not known is not
+    finite, and becomes 1e12, too, since the manifest allows only finite numbers.
     """
     if math.isfinite(seconds):
         return float(f"{min(seconds, 1e12):.4g}")

@@ -29,7 +29,8 @@ class TaskSizer:
 
     def __init__(self, first: int = 1):
         self._first = first
-        self._seconds: deque[float] = deque(maxlen=_REMEMBERED)  # per batch, of the last ones
+        # seconds of each of the batches that have finished last, ``_REMEMBERED`` at most
+        self._seconds: deque[float] = deque(maxlen=_REMEMBERED)
         self.slowest = 0.0  # seconds of the slowest batch so far, of all
 
     def note(self, seconds: float) -> None:

@@ -96,8 +96,11 @@ def workers_ahead(settings: Settings) -> int | None:
 
 
 def _count_ahead(workers: int | str, device: str | None) -> int | None:
-    """Return what ``workers_ahead`` returns, by two settings: ``workers``, a number or "auto", and
-    ``device``, None if it is not set.
+    """Return how many workers start before the graph is read, as ``workers_ahead`` does: 0 for the
+    template alone, None for nothing.
+
+    ``workers``: a number or "auto". ``device``: None if it is not set. A number of 2 or more is
+    returned; "auto" gives 0 on a host with several GPUs.
     """
     if isinstance(workers, int):
         return workers if workers > 1 else None
@@ -343,7 +346,7 @@ class WorkerProcesses(BatchExecutor):
             self._template = None
 
     def _start_template(self) -> None:
-        """Start a template; end the one that was there, if any."""
+        """Start a template; first end the template that runs, if any, with its workers."""
         self._end_template()
         self._control, templates_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with templates_end:  # closed here at the end, so that the template alone has it
@@ -378,7 +381,9 @@ class WorkerProcesses(BatchExecutor):
             self._on_death(process)
 
     def _on_alive(self, process: _Process, pid: int) -> None:
-        """Note the process id of a worker that has begun, and send what it loads, if known yet."""
+        """Note the process id of a worker that has begun, and send it the object that loads the
+        graph and runs tasks, if ``give`` was called before.
+        """
         process.pid = pid
         if self._worker is not None:
             _send(process, self._worker)

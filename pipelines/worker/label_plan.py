@@ -98,9 +98,10 @@ class LabelPlan:
         /,
         cut: bool = True,  # noqa: ARG002
     ) -> Traversals:
-        """Return the labels of some vertices as searches that reach the hubs.
+        """Return the labels of some vertices as the traversals of searches that reach the hubs.
 
-        ``numbers``: vertex numbers of the sources. Hubs become vertex numbers, in ascending order.
+        ``numbers``: vertex numbers of the sources. Distances are sparse: of each source those of
+        its hubs, as vertex numbers in ascending order. There are no predecessors.
         ``lists`` and ``cut`` are those of ``GroupPlan.run``, and have no effect: a label has
         neither requested targets nor a limit.
         """

@@ -188,7 +188,7 @@ def plan_for(graph: Graph, request: Request) -> Plan:
         return plan()
 
     # Results that need all sources together come from one search from all of them, or from groups
-    # of searches whose results are merged; only "auto" may choose the former.
+    # of searches whose results are merged; only "auto" may choose one search.
     asked = AskedTogether(
         getattr(request.options, "k", None),  # of the k nearest; None for the nearest alone
         request.strategy,

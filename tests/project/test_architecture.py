@@ -255,14 +255,20 @@ def test_the_name_of_a_test_is_a_sentence():
         assert [name for name in named if len(name.split("_")) < 4] == [], relative(path)
 
 
-def test_children_of_tests_are_started_by_one_module():
-    """Which start with default signals and end with the test; the harness calls compilers."""
+def test_children_of_tests_are_started_by_two_modules():
+    """Which start with default signals and end with the test, as new programs or as forks; the
+    harness calls compilers.
+    """
     found = [
         relative(path)
         for path in (ROOT / "tests").rglob("*.py")
         if re.search("^import subprocess", path.read_text(), re.M)
     ]
-    assert sorted(found) == ["tests/kernels/simt/harness.py", "tests/support/processes.py"]
+    assert sorted(found) == [
+        "tests/kernels/simt/harness.py",
+        "tests/support/forks.py",
+        "tests/support/processes.py",
+    ]
 
 
 # What writes a file, and a name that says where: a partial file takes the place of the one before.

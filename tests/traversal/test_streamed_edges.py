@@ -109,7 +109,7 @@ def test_segments_are_copied_read_in_place_or_left_out_as_searches_go_on():
 @pytest.mark.usefixtures("one_order")
 def test_a_tenth_of_the_graph_in_gpu_memory_gives_the_same_bits(monkeypatch):
     rng = np.random.default_rng(5)
-    src, dst = rng.integers(0, 1000, (2, 1000 * 150))
+    src, dst = rng.integers(0, 2000, (2, 2000 * 150))
     graph = graph_from_edges(src, dst, directed=False)
     on_host = graph.to("cuda", edges="host")
     spare = graph.nbytes // 10 - on_host.derived.nbytes_on_device

@@ -53,7 +53,7 @@ def test_floats_have_the_bits_of_single_searches(kind, cutoff):
         plan = plan_sssp_many(
             graph, n_sources=SOURCES, strategy=NAME, result="predecessors", cutoff=cutoff
         )
-        check(plan, plan_sssp(graph, cutoff=cutoff), sources)
+        check(plan, plan_sssp, graph, sources, cutoff=cutoff)
 
     check_one()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import InitVar, dataclass, field, fields, replace
+from dataclasses import InitVar, asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -123,10 +123,9 @@ class BuildReport:
         It is equal for equal edge lists: ``seconds`` and ``in_files``, which are of one run, are
         not in it, nor fields of ``_ONLY_IF_SET`` that are not set.
         """
-        left_out = {"seconds", "in_files"}
-        left_out.update(name for name in _ONLY_IF_SET if not getattr(self, name))
-        names = [each.name for each in fields(self) if each.name not in left_out]
-        return {name: getattr(self, name) for name in names}
+        left_out = ["seconds", "in_files"]
+        left_out += [name for name in _ONLY_IF_SET if not getattr(self, name)]
+        return {name: value for name, value in asdict(self).items() if name not in left_out}
 
     @classmethod
     def recorded_names(cls) -> tuple[str, ...]:

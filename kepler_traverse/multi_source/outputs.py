@@ -273,9 +273,6 @@ def refuse_unknown(options: Iterable[str]) -> None:
     """Raise TypeError, as Python does for an unknown argument, if an option by one of the names
     ``options`` exists for no kind of result.
     """
-    given = {*options}
-    if not given:
-        return
     # ``library=False`` in its metadata marks an option that the job alone has.
     known = {
         option.name
@@ -283,7 +280,7 @@ def refuse_unknown(options: Iterable[str]) -> None:
         for option in fields(kind.options_class)
         if option.metadata.get("library", True)
     }
-    unknown = sorted(given - known)
+    unknown = sorted({*options} - known)
     if unknown:
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}; no result has such an option")
 

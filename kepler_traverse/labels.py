@@ -276,7 +276,8 @@ def table_of_vertices(name: str, table: Any) -> tuple[Any, dict[Any, Any], bool]
     is_named = index is not None and index.nlevels == 1 and index.name is not None
 
     # A column of a known name, unless an index with a name could be meant as well. A column called
-    # "vertex" takes precedence over other known names.
+    # "vertex" takes precedence over other known names, and over an index with a name, unless that is
+    # called "vertex", too.
     if VERTEX in columns:
         known = [VERTEX]
     else:

@@ -119,6 +119,7 @@ def push(run: Run, level: int) -> int:
     """
     run.as_queue()
     graph = run.graph
+    # ``push_serial`` reads the size of the frontier here, and leaves that of the next one.
     run.counter[0] = run.frontier_size
     edges = Neighbors.of(graph)
     if run.frontier_size < SERIAL_FRONTIER:
@@ -131,7 +132,7 @@ def push(run: Run, level: int) -> int:
         )
     else:
         frontier = run.queue[: run.frontier_size]
-        run.counter[0] = 0
+        run.counter[0] = 0  # several threads add to it what they have found
         n_shares = -(-frontier.size // _SHARE)
         threads.run(
             _push_parallel, n_shares, edges, frontier, level + 1, run.reached, run.next_queue

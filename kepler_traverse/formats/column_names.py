@@ -89,6 +89,11 @@ def choose_columns(
     that hold numbers, and dates or times of day, as far as that is known. EdgeListError if a column
     is missing or there twice, there is none for an end or for a required weight, or more than one
     could be it.
+
+    ``options.weighted`` is True if weights are required, False if none are wanted, and None if they
+    are taken where a column is known by its name. A column of dates is never the weight. One that is
+    called as a length is an error, unless the options name the weight or want none. One that is
+    called as a time is passed over, and with None a hint says so.
     """
     src, dst = _choose_ends(names, options, file, positions)
 

@@ -158,7 +158,8 @@ def row_mask(row_numbers: np.ndarray, n_rows: int) -> Any:
 def _parse_directions(column: Any, where: Where) -> np.ndarray:
     """Return the directions of a column, int8, with codes of ``_LETTERS`` where it has these.
 
-    EdgeListError, by ``where``, for a value that is no direction, and for nulls.
+    ``column`` is an array or a chunked array of pyarrow, with a value per row. EdgeListError, by
+    ``where``, for a value that is no direction, and for nulls.
     """
     column = plain_column(column)
     kind = column.type
@@ -179,8 +180,9 @@ def _parse_directions(column: Any, where: Where) -> np.ndarray:
             is_known = compute.less_equal(column, 1)
         codes = column
     elif kinds.is_string(kind) or kinds.is_large_string(kind):
-        # ``places``: of each text its position among the words, in any case, or, counted on from
-        # their end, among the letters, in capitals; null for any other text.
+        # ``places``: of each text its position among the words, whatever its capitals. A letter,
+        # which must be a capital, has the number of words plus its position among the letters. Null
+        # for any other text.
         texts = column.cast(pyarrow.large_string())
         words = pyarrow.array(list(DIRECTIONS), pyarrow.large_string())
         letters = pyarrow.array(list(_LETTERS), pyarrow.large_string())

@@ -172,6 +172,8 @@ def join_records(groups: list[SourceRecords]) -> SourceRecords:
     if not groups:
         return SourceRecords(defaultdict(lambda: np.zeros(0)), np.zeros(0, np.int64))
     first = groups[0].values
+    # Values of groups may differ in type, such as int64 beside floats, which NumPy would join by
+    # rounding. Sizes are int64 in each.
     values = {name: concatenate_numbers([group.values[name] for group in groups]) for name in first}
     return SourceRecords(values, np.concatenate([group.sizes for group in groups]))
 

@@ -325,9 +325,11 @@ def _find_sweep(
     work: Workload, strategies: Strategies, rounded: bool
 ) -> MultiSourceStrategy | None:
     """Return the strategy that would search over a hierarchy which the graph does not have yet;
-    None if there is one already, or none can be built or would pay.
+    None if there is one already or none can be built, or on a GPU if there are too few sources for
+    it to pay.
 
-    ``rounded``: as if the weights were rounded to integers, of which a hierarchy can be built.
+    All sweeps of an algorithm search over the hierarchy of one metric, so that the first one stands
+    for them. ``rounded``: as if the weights were rounded to integers, of which a hierarchy can be built.
     """
     graph = work.graph
     sweeps = [

@@ -308,8 +308,9 @@ class Traversals(_DisplayedRows):
         """Return ``summary_of_distances`` of weighted distances up to a limit.
 
         They are computed once, as the records and the statistics of a file both need them.
-        ``offsets`` are those of the graph. With ``has_sums`` False the caller needs no sums: they
-        may be 0, where computing them would take longer than all else.
+        ``offsets`` are those of the graph. With ``has_sums`` False the caller needs neither the sum
+        of the distances nor that of their reciprocals: they may be 0. Of sparse distances the sums
+        take longer than all else.
         """
         # The results are kept in ``vars``, as a frozen dataclass takes no new attribute otherwise.
         stats_of_limit = vars(self).setdefault("_stats", {})

@@ -68,10 +68,11 @@ def table_in_memory(path: str) -> pa.Table | None:
 def ids_given(given: list[int | str] | str | None, what: str) -> Any:
     """Return the ids of vertices that an option lists or has in memory, or the path of their file.
 
-    ``given``: value of the option, which is a list of ids, the path of a file, the name of a table
-    in memory, or None if it is not set. None is returned for None, and if a table in memory has no
-    column of ids: then its ids are those of vertices that the edges have. ``what`` names the ids in
-    errors.
+    ``given``: value of the option. For a list of ids an ``IdFile`` is returned; for the name of a
+    table in memory its column ``VERTEX``, an Arrow column; for the path of a file the path; for None,
+    where the option is not set, None. None is returned for a table without this column, too: its
+    rows belong to vertices by its index, and all of these are in the edge list, so that it adds no
+    vertex. ``what`` names the ids in errors.
     """
     if isinstance(given, list):
         return IdFile.listed(given, what)

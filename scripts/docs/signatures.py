@@ -98,7 +98,9 @@ class Entry:
 
 
 def entries(algorithm: str) -> Iterator[Entry]:
-    """Yield the kinds of searches from many sources. ``"nearest"`` means three kinds."""
+    """Yield the kinds of searches from many sources. ``"nearest"`` means three kinds, and
+    ``"k_nearest"`` two: with ``targets`` it is that of the nearest targets of each source.
+    """
     for kind in RESULT_KINDS.values():
         if kind.needs_pairs or algorithm not in kind.algorithms:
             continue

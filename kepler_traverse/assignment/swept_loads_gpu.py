@@ -284,9 +284,11 @@ class Sweeps:
         """Set ``is_wrong`` unless the links prove the distances of all vertices: that of the origin
         is 0, and no link makes a vertex nearer.
 
-        The part ``fall`` must have all vertices. ``first`` is the group of lane 0. ``links`` are
-        the tails and the heads of the links, which are ranks of the hierarchy, and their costs,
-        CuPy arrays of shape (n_links,).
+        So no distance is too large. That an arc explains each distance is the part of ``carry``.
+
+        The part ``fall`` must have all vertices, so that the numbers of its rows are the ranks of
+        the hierarchy. ``first`` is the group of lane 0. ``links`` are the tails and the heads of the
+        links, which are ranks, and their costs, CuPy arrays of shape (n_links,).
         """
         tails, heads, costs = links
         run(

@@ -295,6 +295,10 @@ class _Checker:
     def _summary(self, findings: np.ndarray, sources, n_lanes: int) -> np.ndarray:
         """Return what the kernels find, int64 of shape (_N_FINDINGS,), in the form of
         ``summaries``. ``n_lanes`` is the number of sources that a tile has space for.
+
+        C1 demands that a source is at distance 0, C2 that distances are numbers in range, C3 that no
+        edge makes a vertex nearer, and C4 that an edge explains each distance. Where C1 or C2 is
+        violated, C3 and C4 are not told: what they compared were no distances.
         """
         summary = NOTHING.copy()
         n = int(self._n)

@@ -1231,8 +1231,12 @@ def _fold_block(places, values, begin, end, scratch_places, scratch_values):
 
     ``places`` and ``values`` are those of ``_fold``, and overwritten from ``begin`` to ``end - 1``;
     the scratch arrays, of shape (``PIECE``,), hold anything before and after. Places count modulo
-    the size of what is left of the block. A value without a partner is added to 0.0, which matters
-    for -0.0 alone: one such step at the end does for all.
+    the size of what is left of the block.
+
+    Of two values that are left, the sum is the same in whichever step they would meet, so that the
+    steps end there. A value without a partner is added to 0.0. That changes no value but -0.0, which
+    becomes 0.0, and further times it changes nothing: so the steps that are left out are made up for
+    by adding 0.0 once at the end.
     """
     half = PIECE // 2
     while end - begin > 2:

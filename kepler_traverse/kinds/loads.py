@@ -167,7 +167,9 @@ class Loads:
         with all of its load. Sums at pairs, where pairs carry the loads, stay as they are.
 
         Both directions of an edge of an undirected graph are added up in the cell of the direction
-        that leads to the larger vertex number.
+        that leads to the larger vertex number. That happens in place: the cell of the other
+        direction is 0 then, so that reading the property again adds nothing twice. A cell has the
+        position of its edge, and each edge has one back.
         """
         sums = self.sums_of_cells
         if self.graph.closed is not None and self.of != "pairs":

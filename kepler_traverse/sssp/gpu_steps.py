@@ -229,6 +229,9 @@ def finish_each(run: Run | None, sources, distance):
     """Check the distances of several searches, and return the predecessors that follow from them,
     of shape (k, n).
 
+    The strategies that call this take no negative weights, with which ``finish`` would take the
+    distances for keys.
+
     Parameters
     ----------
     run : Run or None

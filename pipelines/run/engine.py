@@ -244,7 +244,11 @@ class KeplerEngine:
         self._supervision.begin()
 
         def run_task(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
-            """Run the batches of a task, and return what became of each."""
+            """Run the batches of a task, and return what became of each.
+
+            ``begin_next`` lets the next task begin. The worker calls it once all batches are
+            searched, while threads still write their last parts.
+            """
             return worker.answer(
                 run.batches_of(task), task.isolate, task.heartbeat, begin_next, task.strategy
             )

@@ -117,6 +117,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
             """Search from the i-th source, on the thread of number ``thread``."""
             row = distance[i if keeps_rows else thread]
             targets = shared_targets if lists is None else lists.of(i)
+            # counters of the search, and the distances between which it works
             sizes, bounds = new_state(dtype)
             state = State(piles[thread], last_queued[thread], is_far[thread], row, sizes, bounds)
             # NEVER: this thread makes the search alone. Without it ``search`` would leave a pile of
@@ -136,6 +137,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
             raise cpu_steps.overflow_error(graph)
 
         limits = [query.limit if np.isinf(stop) else float(stop) for stop in stops]
+        # Where predecessors are wanted, ``distance`` has a row per source; else nothing is done.
         predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
         return MultiSourceOutcome(
             distance if keeps_rows else at_targets, predecessor, limits, rounds.tolist()

@@ -150,7 +150,7 @@ def _read_kernel(file: Path, name: str, optional: str) -> tuple[str, tuple[Argum
     """
     text = file.read_text(encoding="utf-8")
     # The text between the parentheses after the kernel's name, in a line such as
-    # extern "C" __global__ void __launch_bounds__(BLOCK) NAME(const Args args) {
+    # extern "C" ... void ... NAME(const Args args) {
     kernel = re.search(rf'^extern "C" [^{{;]*?\b{name}\(([^)]*)\)', text, re.MULTILINE)
     if kernel is None:
         raise ValueError(f"{file.name} has no kernel {name}")

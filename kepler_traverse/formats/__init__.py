@@ -110,6 +110,8 @@ def read_edges(paths: Any, options: ReadOptions, format: str = "auto") -> EdgeLi
     # A graph that fits in ``scratch.memory`` bytes is built in memory, and so is a graph whose
     # reader puts nothing into files. A graph in files is built by the CPU.
     if options.scratch is not None:
+        # ``in_parts``: the reader can put columns into files. ``reads_more``: a filter, directions
+        # or second weights are wanted, for which all rows must be in memory.
         needs_files = (
             entry.in_parts
             and not options.reads_more

@@ -146,6 +146,7 @@ def check_edges(
     row_numbers = directions = None
     if columns.selection_names:
         selecting = pyarrow.table({name: make_column(name) for name in columns.selection_names})
+        # the numbers of the rows that are left, None for all; and the directions of these rows
         row_numbers, directions = select_rows(selecting, columns, options, file)
 
     # Columns of the edges are converted in the rows that are left.
@@ -160,6 +161,8 @@ def check_edges(
         else:
             column = plain_column(make_column(name)).filter(mask)
         where = Where(file, role, name, row_numbers, first)
+        # ``where.role`` says whether these are ids or weights. With ``closes`` a null weight
+        # becomes -1; else nulls are errors.
         typed[role] = edge_column(column, where, options.id_type, options.closes)
     return EdgeList(
         table=pyarrow.table(typed),
@@ -184,7 +187,8 @@ def _open(file: DataFile) -> Any:
     if start.startswith(FILE_MAGIC):
         source.seek(0)
         batches = pyarrow.ipc.open_file(source)
-        # The first 8 bytes are the magic, filled up.
+        # An error if the buffers unpack to more than the memory that is free, or the footer lists a
+        # batch twice. The first 8 bytes are the magic, filled up.
         require_arrow(file, source, batches.num_record_batches, begin=8)
         return batches
     # A stream cut between two batches reads as a shorter stream without an error, so its end must

@@ -474,6 +474,8 @@ class IdText(_TextColumn):
         """Return ids as integers of the type ``id_type``; EdgeListError for one that is no integer,
         or beyond that type.
         """
+        # Texts without blanks around them; and the first row that is no integer, -1 if all are.
+        # With ``plain``, 007 and +7 are none.
         strings, odd_row = parse_integers(strings, self.plain)
         if odd_row >= 0:
             advice = f"{option_text('id_type', 'string')} takes ids as they are written"
@@ -537,6 +539,7 @@ class WeightText(_TextColumn):
         rows are returned as floats, and ``chunks`` is replaced by the earlier rows as floats.
         EdgeListError for a text that is no number, or that the type does not hold exactly.
         """
+        # texts without blanks and plus signs; and the first row that is no integer, -1 if all are
         clean, odd_row = parse_integers(strings, plain=False)
 
         # Integers, as all before.

@@ -37,6 +37,7 @@ def read_csv(files: list[DataFile], options: ReadOptions) -> EdgeList:
         and not options.reads_more
         and not any(file.compression for file in files)
     ):
+        # the type that an option declares, else the one that the first row of data shows
         id_type = find_id_type(files, options, "CSV", detect_layout)
         edges = None
         if id_type != "string":
@@ -66,7 +67,8 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
             f"{lines[0][:80]!r}; give {option_text('delimiter')}"
         )
 
-    # Names of the columns, as the file writes them and without blanks.
+    # Names of the columns, as the file writes them and without blanks. ``has_header`` is None where
+    # the first line could be names or an edge.
     has_header = holds_names(rows, options, file.partition_names)
     if has_header is None:
         raise header_doubt(file, lines[0])
@@ -85,6 +87,7 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
     # Blanks behind each delimiter are trimmed, but a quote behind one would be a part of the value.
     has_blanks = all(value[:1].isspace() for row in rows for value in row[1:])
     has_quotes = any('"' in line for line in lines)
+    # chooses the columns of the edges, and the type of ids by the first row
     layout = layout_of_rows(file, options, names, rows, has_header, id_type)
     # Columns are chosen by names without blanks. The names of the layout keep them, since pyarrow
     # finds a column by what is written.
@@ -213,6 +216,7 @@ def _text_on_gpu(cudf: Any, file: DataFile, layout: TextLayout) -> Any:
     ]
     with file.filesystem.open(file.path, "rb") as source:
         frame = cudf.read_csv(
+            # cuDF opens a file of this host itself, by its path
             file.path if file.is_plain_path else source,
             sep=layout.delimiter,
             header=None,

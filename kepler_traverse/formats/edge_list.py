@@ -352,6 +352,7 @@ def read_each(
         try:
             part = read_one(file, options)
             if parts_with_rows:
+                # EdgeListError if the edges are in other columns or units than in the first file
                 part.columns.agree_with(parts_with_rows[0].columns, file, first_file)
             else:
                 first_file = file
@@ -419,12 +420,14 @@ def _concatenate(
             ((name, _),) = part.rows  # a part is of one file
             column_name = part.columns.roles[role]
             places.append(Where(DataFile.named(name), role, column_name, part.row_numbers))
+        # a type that holds the values of all files; EdgeListError for strings beside numbers
         kind = type_for_all(pieces, places)
         chunks: list[Any] = []
         for piece, place in zip(pieces, places, strict=True):
             if piece.type == kind:
                 chunks += piece.chunks
             else:
+                # ``new_chunks`` collects them: a list, or a file if there is scratch space.
                 chunks += cast_exactly(piece.chunks, kind, place, options.new_chunks())
         columns[role] = pyarrow.chunked_array(chunks, kind)
 
@@ -445,6 +448,7 @@ def _concatenate(
         directions = np.concatenate([part.directions for part in parts_with_rows])
     return EdgeList(
         table=pyarrow.table(columns),
+        # those of the first file, with the unused columns of all
         columns=columns_of_all([part.columns for part in parts_with_rows]),
         rows=rows,
         row_numbers=row_numbers,

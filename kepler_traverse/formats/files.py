@@ -306,6 +306,7 @@ def _expand(path: str, endings: set[str]) -> list[DataFile]:
         # A file, a folder, or what exists and is neither, such as a FIFO, which is refused on this
         # host.
         filesystem, root = fsspec.core.url_to_fs(path)
+        # finds tables such as those of Delta Lake, whose log says which of their files are live
         finder = _make_log_finder(filesystem)
         if filesystem.isfile(root):  # before globs: a name may hold [ or *
             return [_named_file(filesystem, root, finder)]
@@ -379,6 +380,7 @@ def stored_objects(url: str, endings: set[str] | None = None) -> list[StoredObje
             names = stored.url[len(folder) + 1 :].split("/")
         if is_chosen and not any(map(_is_hidden, names)):
             objects.append(stored)
+    # InputError for files of a table with a log, such as Delta Lake: it says which are live.
     _refuse_listed_tables([stored.url for stored in listing], [stored.url for stored in objects])
     if not objects:
         raise EdgeListError(
@@ -411,6 +413,7 @@ def _refuse_table_above(url: str) -> None:
         path = f"{begin.rpartition('/')[0]}/"
     else:
         path = f"{url.rstrip('/')}/"
+    # the innermost table with a log that the path is or is inside of: its root and format
     table = LogFinder(StoredFolder).log_above(path)
     if table is None:
         return
@@ -461,6 +464,7 @@ def _files_in_folder(
     there is no file.
     """
     root = root.rstrip("/")
+    # the innermost table with a log that this folder is or is inside of: its root and format
     table = finder.log_above(f"{root}/")
     if table is not None:
         table_root, form = table

@@ -87,6 +87,7 @@ def write_geoparquet(
     >>> write_geoparquet(bands, "hulls.parquet", vertices, hulls=True)  # doctest: +SKIP
     """
     file = _path_text(path)
+    # what the metadata say of the reference system; InputError if it is none
     entry = crs_entry(crs)
     # A table of Arrow has its names in ``column_names``: its ``columns`` are values.
     names = getattr(frame, "column_names", getattr(frame, "columns", ()))
@@ -118,6 +119,7 @@ def write_geoparquet(
         bounds = find_bounds(np.concatenate(points))
         table, kinds = make_shapes(table, coordinates)
 
+    # ``bounds``: the smallest x and y, then the largest; None without a point
     metadata = geo_metadata(kinds, entry, bounds)
     with written_whole(Path(file)) as partial:  # takes the place of ``file`` at the end
         table = table.replace_schema_metadata(metadata)
@@ -170,6 +172,7 @@ def read_coordinates(vertices: Any, x: str, y: str) -> Coordinates:
     numbers = []
     for name in (x, y):
         column = to_numbers(f"vertices[{name!r}]", places[name])
+        # ``size`` returns the column, or raises InputError if it has not a number per id.
         numbers.append(arguments.size(f"vertices[{name!r}]", column, len(ids), "one per row"))
     return Coordinates(ids_column("vertices", places[VERTEX]), numbers[0], numbers[1], (x, y))
 
@@ -190,6 +193,7 @@ def ids_column(name: str, ids: Any) -> Any:
     are something else, or one is missing; integers do not become strings, nor strings integers.
     """
     try:
+        # validates a column in Arrow's memory; a list or an array is returned as it is
         column = arguments.arrow(name, ids)
         if not isinstance(column, (pyarrow.Array, pyarrow.ChunkedArray)):
             if hasattr(column, "dtype"):

@@ -177,9 +177,11 @@ def layout_of_rows(
         with contextlib.suppress(EdgeListError):
             columns = choose_columns(all_names, options, file, positions=positions)
         raise no_rows(file, columns)
+    # EdgeListError if a column is missing, or more than one could be an end or the weight
     columns = choose_columns(all_names, options, file, positions=positions, numeric=numeric)
 
     if id_type == "auto":
+        # "int64" if both ids of the first row are integers as programs write them, else "string"
         id_type = detect_id_type(file, columns, names, data[0])
     # ``first``: the values of the first row, if it was taken for an edge without being asked. Once
     # the reader knows all rows, it looks whether this row could count vertices and edges.

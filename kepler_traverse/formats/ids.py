@@ -181,7 +181,8 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
     with _errors_of_file(path, what):
         local = local_path(path)
 
-        # Text, unless it begins as Parquet does or is CSV of a table.
+        # Text, unless it begins as Parquet does or is CSV of a table. ``open_regular`` raises
+        # OSError for a FIFO and the like, at which reading would wait.
         with open_regular(local, follow=True) as file:
             data = file.read(4)
             if data != b"PAR1" and not (what == "vertices" and is_id_table(local, "vertices")):
@@ -198,9 +199,11 @@ def read_ids(path: str | os.PathLike[str], what: str) -> IdFile:
             table = _read_table(path, local)
             column = column_of_ids(path, table.schema.names, what)
             return _ids_of_column(path, what, table[column], is_typed=False)
+        # InputError for a file of a table with a log, such as Delta Lake, which may delete rows
         refuse_log_table(path, what)
         with pyarrow.parquet.ParquetFile(local, page_checksum_verification=True) as parquet:
             column = column_of_ids(path, parquet.schema_arrow.names, what)
+            # raises an error if the column takes more memory than is free, before it is read
             require_parquet_at(local, str(path), [column])
             ids = parquet.read(columns=[column]).column(0)
             return _ids_of_column(path, what, ids, is_typed=True)
@@ -278,6 +281,7 @@ def read_vertex_table(
         local = local_path(path)
         is_typed = _is_parquet(local)
         if is_typed:
+            # InputError for a file of a table with a log, such as Delta Lake, which may delete rows
             refuse_log_table(path, "vertices")
         table = _read_table(path, local, names)
         column = column_of_ids(path, table.schema.names, "vertices")
@@ -328,6 +332,7 @@ def _read_table(
     whose numbers must be decimal and exact in the type that they are read in.
     """
     if _is_parquet(local):
+        # raises an error if the columns take more memory than is free, before they are read
         require_parquet_at(local, str(path))
         return pyarrow.parquet.read_table(local, page_checksum_verification=True)
     if not is_id_table(local, "vertices"):

@@ -34,6 +34,7 @@ def _read_delta(file: DataFile, options: ReadOptions) -> EdgeList:
 
         table = DeltaTable(file.path)
         schema = pyarrow.schema(table.schema().to_arrow())
+        # the columns of the edges and of the filter, by their names and types
         columns = typed_columns(schema, options, file)
         # What readers of the first version read, a dataset of pyarrow knows, too.
         if table.protocol().min_reader_version == 1:
@@ -61,6 +62,7 @@ def _read_iceberg(file: DataFile, options: ReadOptions) -> EdgeList:
         from pyiceberg.table import StaticTable
 
         table = StaticTable.from_metadata(_current_metadata(file))
+        # the columns of the edges and of the filter, by their names and types
         columns = typed_columns(table.schema().as_arrow(), options, file)
         batches = table.scan(selected_fields=tuple(columns.read_names)).to_arrow_batch_reader()
         return _edges_of_table(batches, columns, options, file)

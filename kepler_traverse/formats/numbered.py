@@ -122,6 +122,7 @@ def read_matrix_market(files: list[DataFile], options: ReadOptions) -> EdgeList:
     # Weights that are declared as floats are floats, also if all are whole numbers.
     if "weight" in edges.table.column_names and field in ("real", "double"):
         where = Where(file, "weight", "value")
+        # EdgeListError for an integer that float64 would round; [] collects the chunks
         chunks = cast_exactly(edges.table["weight"].chunks, pyarrow.float64(), where, [])
         # the third column, behind src and dst
         table = edges.table.set_column(2, "weight", pyarrow.chunked_array(chunks))

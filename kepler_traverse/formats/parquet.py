@@ -86,6 +86,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
                 pre_buffer=False,
             ) as parquet:
                 batches = parquet.iter_batches(_ROWS_AT_ONCE, columns=names)
+                # puts what it makes of each batch into files, before the next one is read
                 return edges_of_batches(batches, options, file, columns)
         # Not by ParquetFile, which decodes row groups one after another.
         table = pyarrow.parquet.read_table(
@@ -95,6 +96,7 @@ def _read_one(file: DataFile, options: ReadOptions) -> EdgeList:
             pre_buffer=not file.is_local,  # few large reads, which pay where each one takes long
             partitioning=None,  # a folder named src=1 would give the column src
         )
+        # Here rows are filtered, nulls refused, and ids and weights brought to their types.
         return check_edges(table, options, file, columns)
 
 
@@ -138,11 +140,13 @@ def _read_on_gpu(files: list[DataFile], options: ReadOptions) -> EdgeList | None
         if head is None:
             return None
         if heads:
+            # EdgeListError if the edges are in other columns or units than in the first file
             head.columns.agree_with(heads[0].columns, file, files[0])
         # The values of a column of a partition are in the names of folders, not in the file.
         if set(head.columns.roles.values()) & set(file.partition_names):
             return None
         heads.append(head)
+    # those of the first file, with the unused columns of all
     columns = columns_of_all([head.columns for head in heads])
     types_of_files = [head.get_types(heads[0].columns) for head in heads]
     if not _are_plain_numbers(types_of_files, options) or any(file.compression for file in files):

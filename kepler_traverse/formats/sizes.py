@@ -92,12 +92,14 @@ def require_parquet(
     ``names``: the columns that are read. ``whole``: whether all row groups are in memory at once,
     so that their sum counts; else each row group counts alone.
     """
+    # per row group, what the footer says of each column that is read
     chunks = read_chunks(read_footer(source), frozenset(names).__contains__)
     text_chunks = [chunk for group in chunks for chunk in group if chunk.type == "BYTE_ARRAY"]
     # Texts are read as codes of a dictionary, which are small. pyarrow makes no dictionary of texts
     # that share their beginnings.
     names_of_texts = {chunk.name for chunk in text_chunks}
     names_of_texts -= {chunk.name for chunk in text_chunks if chunk.is_delta}
+    # bytes: the free memory, or less if the file is small
     limit = find_limit(file)
     needed = 0  # bytes in memory so far
     source.seek(0)

@@ -77,6 +77,7 @@ def _has_header(
     SNAP text has no header, but some is written with one. Names are never taken for an edge, nor an
     edge for names. ``below_comments``: whether comments stand above the rows.
     """
+    # None where the line could be names or an edge
     header = holds_names(
         rows, options, file.partition_names, in_snap=True, below_comments=below_comments
     )

@@ -267,6 +267,7 @@ def _edges_of_batches(
         return _without_rows(source, options, columns, advice)
     table = pyarrow.Table.from_batches(selected)
     del selected
+    # Here rows are filtered, and ids and weights checked and brought to their types.
     return check_edges(table, options, source, columns)
 
 
@@ -340,6 +341,7 @@ def _edges_of_pandas(
     """
     if not isinstance(parts, list):
         parts = [parts]
+    # By names and types: the columns of the ends, of weights, directions and the filter.
     columns = columns or typed_columns(_schema_of_pandas(parts[0]), options, source)
     if not any(map(len, parts)):
         return _without_rows(source, options, columns)
@@ -355,6 +357,7 @@ def _edges_of_pandas(
         arrays = {}
         for name in columns.read_names:
             try:
+                # ``arrow`` validates a column in Arrow's memory; any other is returned as it is.
                 array = pyarrow.array(arguments.arrow(name, values[name]), from_pandas=True)
                 # Columns of a frame share memory. As copies of their own, each is freed when it has
                 # been joined. pyarrow copies only where it joins two arrays or more, so an empty
@@ -390,6 +393,7 @@ def _edges_of_pandas(
     else:
         table = pyarrow.concat_tables(tables, promote_options="permissive")
     del tables
+    # Only here are rows filtered, nulls refused, and ids and weights brought to their types.
     return check_edges(table, options, source, columns)
 
 
@@ -480,6 +484,7 @@ def _edges_of_cudf(
     if columns.weight is not None:
         are_numbers = are_numbers and frame[columns.weight].dtype.kind in "iuf"
     if are_numbers and options.id_type == "auto":
+        # None: no filter, so that all rows are left; and no column of directions.
         row_numbers = directions = None
         # Filter and directions are evaluated by pyarrow, on the host.
         if columns.selection_names:
@@ -521,6 +526,7 @@ def _edges_of_sparse(matrix: Any, source: DataFile, options: ReadOptions) -> Edg
         )
     _refuse_names(source, options, is_numbered=True)
     n = int(matrix.shape[0])
+    # EdgeListError for more vertices than memory could number, which a shape easily claims
     refuse_absurd_size(source, n)
     # Before SciPy converts the matrix: its compiled code takes the arrays for valid.
     arguments.sparse(str(source), matrix)
@@ -627,6 +633,7 @@ def _edges_of_data(data: Any, source: DataFile, options: ReadOptions) -> EdgeLis
             if name != "edge_index" and data.is_edge_attr(name)
         ]
     table = {"src": index[0], "dst": index[1]} | {name: data[name] for name in attributes}
+    # The type null stands for "not known", so that columns are chosen by their names alone.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
     columns = typed_columns(schema, options, source)
     chosen = {role: as_column(role, table[name]) for role, name in columns.roles.items()}
@@ -669,6 +676,7 @@ def _edges_of_mapping(table: Mapping[str, Any], source: DataFile, options: ReadO
         raise InputError(
             f"{source}: names of columns must be strings, not {arguments.describe(unnamed)}"
         )
+    # Series with labels are brought into the order of the first column that has some.
     table = columns_in_order(str(source), table)
     # The type null stands for "not known": a column is converted only once it is chosen.
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in table])
@@ -706,6 +714,7 @@ def _select_from_columns(
     )
     # Filter and directions must have a value for each row of the edges.
     require_same_lengths({"src": edge_columns["src"], **selecting})
+    # the numbers of the rows that are left, None for all; and the directions of these rows
     row_numbers, directions = select_rows(pyarrow.table(selecting), columns, options, source)
     if row_numbers is not None and isinstance(edge_columns, dict):
         edge_columns = {
@@ -771,6 +780,7 @@ def edges_of_columns(columns: dict[str, Any], options: ReadOptions, source: Data
                 [pyarrow.array(column.get() if get_device(column) == "cuda" else column)]
             )
         where = Where(source, role, role)
+        # EdgeListError for nulls; with ``closes`` a null weight becomes -1 instead.
         typed[role] = edge_column(column, where, options.id_type, options.closes)
     return EdgeList(
         table=pyarrow.table(typed), columns=names, rows=((source.name, len(typed["src"])),)
@@ -789,8 +799,10 @@ def as_column(role: str, value: Any) -> Any:
     if arguments.is_dask(value):
         value = value.compute()
     if isinstance(value, (list, tuple)):
+        # a list in which scalars of other libraries are Python's own
         value = arguments.plain_list(value)
     if get_device(value) == "cpu":
+        # validates a column in Arrow's memory; any other value is returned as it is
         value = arguments.arrow(role, value)
     if role in WEIGHTS and _holds_durations(value):
         return in_seconds(

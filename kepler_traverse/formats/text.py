@@ -127,6 +127,7 @@ def read_texts(
                 ):
                     raise
                 layout = detect(file, replace(options, header="yes"), id_type)
+            # ``lines`` makes of the bytes the rows that have the delimiter of the layout.
             with file.open_stream() as source:
                 return read_lines(file, lines(file, source), layout, options)
 
@@ -171,6 +172,7 @@ def read_lines(
     # The text of the columns, block by block; all blocks, where a filter decides which rows are
     # converted.
     selection_names = layout.columns.selection_names
+    # ``written`` returns the name as the header has it, with the blanks around it.
     written = {role: layout.written(places[role].name) for role in converters}
     names = list(written.values())
     names += [layout.written(name) for name in selection_names if name not in file.partition_names]
@@ -193,6 +195,7 @@ def read_lines(
     if selection_names:
         table = pyarrow.Table.from_batches(blocks_to_select)
         del blocks_to_select
+        # the numbers of the rows that are left, None for all; and the directions of these rows
         row_numbers, directions = _select_rows(table, layout, options, file)
         mask = None
         if row_numbers is not None:
@@ -302,8 +305,10 @@ def _select_rows(
         if condition is None or name not in layout.columns.filters:
             kind = "text"  # a column of directions
         else:
+            # what the filter compares it with: text, numbers or booleans; "" if that is unknown
             kind = condition.text_kind(name)
         columns[name] = text_column(strings, kind, Where(file, "where", name))
+    # the rows for which the filter is true, and their directions
     return select_rows(pyarrow.table(columns), layout.columns, options, file)
 
 

@@ -84,6 +84,7 @@ def _detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLa
     """Return the layout of a network, whose columns the format states. Ids are int64, unless
     ``id_type`` is another type than "auto".
     """
+    # those that the options name, else the ends and the length; partitions have columns, too
     columns = choose_columns([*LINK_COLUMNS, *file.partition_names], options, file)
     return TextLayout(
         names=LINK_COLUMNS,

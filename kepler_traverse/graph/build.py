@@ -79,9 +79,12 @@ def graph_from_arrays(
     with_ids = {"src": src, "dst": dst}
     if vertices is not None:
         with_ids["vertices"] = vertices
+    # NumPy's promotion would make floats of int64 and uint64. EdgeListError for other types than
+    # integers.
     src, dst, *additional = in_one_integer_type(with_ids)
     del with_ids
     backend = _choose_backend(src, scratch)
+    # int32 if it numbers so many vertices, else int64
     dtype = index_dtype(_max_vertices([src, dst, *additional]))
     # ``ids`` are the distinct ids, ascending, and the columns become positions in them. Additional
     # vertices have done their part by being among the ids.
@@ -129,6 +132,7 @@ def graph_from_numbers(
     backend = _choose_backend(src, scratch)
     if selection is None:
         selection = RowSelection(total=src.size)
+    # The option that leaves vertices out, or "". Errors for an unknown id of ``closed`` name it.
     limited_by = _limiting_option(only_vertices, largest_component)
 
     # The largest component is found in a graph of all edges, whose vertices are then chosen.
@@ -146,6 +150,7 @@ def graph_from_numbers(
             only_vertices=only_vertices,
             selection=selection,
         ).to("cpu")
+        # ``find_component`` returns the vertex numbers of the largest strong component.
         if whole.n_vertices:
             only_vertices = whole.ids_at(find_component(whole.offsets, whole.targets))
 
@@ -157,6 +162,7 @@ def graph_from_numbers(
     # weights become one type.
     weight_source = "" if weight is None else str(weight.dtype)
     filtered_rows = selection.total - input_rows.src.size
+    # Only of two weights per row, one that is below 0, NaN or infinite closes its direction.
     input_rows, closed_directions = input_rows.without_closed()
     src, dst, weight, reverse_weight, ids, selection, all_are_ends = input_rows
 
@@ -172,6 +178,7 @@ def graph_from_numbers(
         reverse_weight = weight[src.size :]
         weight = weight[: src.size]
     elif weight is not None:  # with two weights per row, one below 0 has closed its direction
+        # Self-loops are not stored, but a search that reaches a negative one has no result.
         negative_loops = _find_negative_loops(src, dst, weight, are_integers)
 
     # Closed vertices get a second number.
@@ -179,6 +186,8 @@ def graph_from_numbers(
     if closed is not None:
         is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id", limited_by)
         if is_closed.any():
+            # ``ids`` and ``negative_loops`` go by the final numbers from here on; src and dst get
+            # them in ``rows.edges()``.
             split, ids, negative_loops = _split_closed(ids, is_closed, weight, negative_loops)
         if split is not None and not directed:
             # Both directions of an edge of a closed vertex join different numbers.
@@ -186,13 +195,16 @@ def graph_from_numbers(
             directed = True
 
     # Rows become edges in the directions that they have, and are sorted and merged.
+    # ``two_way_rows``: positions of the rows that are an edge in both directions. Only these need a
+    # second weight.
     two_way_rows = None
     if selection.directions is not None:
         src, dst, two_way_rows = _orient_rows(src, dst, selection.directions)
         if reverse_weight is not None:
             reverse_weight = reverse_weight[two_way_rows]
     rows = _Rows(src, dst, weight, two_way_rows, reverse_weight, selection, split)
-    # With the last argument, each edge is also stored from dst to src.
+    # ``assemble`` drops self-loops, and keeps the smallest weight of parallel edges. With the last
+    # argument, each edge is also stored from dst to src.
     edges = _Edges(*backend.assemble(*rows.edges(), len(ids), not directed))
     edge_rows = edges_of_rows = None
     if edge_ids:
@@ -202,6 +214,7 @@ def graph_from_numbers(
     isolated_vertices = 0
     if edges.self_loops or not all_are_ends:
         isolated_vertices = backend.count_isolated(edges.offsets, edges.targets, directed)
+        # A closed vertex has an edge to itself, so that the backend does not count it.
         isolated_vertices += rows.count_closed_without_edges()
 
     graph = Graph(
@@ -224,6 +237,7 @@ def graph_from_numbers(
             limited_by=limited_by,
         ),
         integer_weights=are_integers,
+        # with integer weights, distances are floats only if a float type was asked for
         float_distances=are_integers and weight_type != "auto",
         negative_loops=negative_loops,
         edge_rows=edge_rows,
@@ -453,6 +467,7 @@ def _relate_rows(
 
     # The edges of all rows, those that were left out included.
     if rows.reverse_weight is not None:
+        # ``_Rows`` has exchanged src and dst of some rows; callers go by the columns as given.
         row_edges = _order_by_direction(row_edges, rows, n_vertices)
     elif not edges.self_loops and not edges.parallel and row_numbers is None:
         return edge_rows, None
@@ -563,6 +578,7 @@ def _split_closed(
         raise InputError(
             f"{option_text('closed')} needs weights, and the edges have none; give each the weight 1"
         )
+    # Each closed vertex gets two numbers, side by side; all stay in the order of ids.
     split = split_numbers(is_closed, namespace(weight))
     first = to_host(split.first)  # of each vertex its final number, where paths begin
     negative_loops = {
@@ -786,6 +802,7 @@ def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> t
 
     # Weights must be finite in that type, too, and not become 0.
     if get_device(cast) == "cuda":
+        # how many are not finite, the position of the first of these, and how many are -0.0
         n_wrong, row, negative_zeros = edge_weights.check(cast)
     else:
         n_wrong, row = _count_where(lambda part: ~np.isfinite(part), cast)
@@ -806,6 +823,7 @@ def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> t
             column="weight",
         )
     if kind.itemsize < weight.itemsize:
+        # EdgeListError if a weight that is not 0 has become 0
         _refuse_lost_weights(weight, cast)
 
     if not negative_zeros:

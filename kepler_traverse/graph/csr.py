@@ -559,10 +559,12 @@ class Graph:
         # Offsets and ids go to the device. The arrays of edges may stay in host memory.
         # ``host_view`` returns an array of NumPy: a view of pinned memory, or a copy of GPU memory.
         if device == "cuda":
+            # DeviceError if there is no GPU that can be used
             cuda.require()
             move = _to_gpu
         else:
             move = host_edges.host_view
+        # ``pin`` copies an array to pinned memory of the host, which a GPU can read.
         move_edges = host_edges.pin if edges == "host" else move
         arrays = {name: move_edges(getattr(self, name)) for name in self._edge_arrays}
         arrays["offsets"] = move(self.offsets)

@@ -259,6 +259,7 @@ class Derived:
         if graph.weights.dtype == name:
             return graph
         if name not in self.cache:
+            # The copy begins with facts such as degrees alone; the rest follows below.
             copy = self._copy(_FACTS, weights=graph.weights.astype(name))
             # The copy is kept before the reverse is converted. The reverse may have this graph as
             # its own reverse, and then asks this graph for the same copy. If the copy were not
@@ -351,10 +352,12 @@ class Derived:
             labels = self.known_labels(metric)
             if labels is None:
                 estimate = self.estimate_labels(metric)
+                # HierarchyError if they do not pay, or do not fit in free memory
                 refuse_long_labels(estimate)
                 # Estimating has built the hierarchy, unless only pruned labels pay.
                 hierarchy = self.known_hierarchy(metric)
                 if hierarchy is None:
+                    # labels of the vertices by falling degree, and a hierarchy of the same order
                     hierarchy, labels = build_pruned(self._graph.to("cpu"), metric)
                     self.keep_hierarchy(hierarchy, metric)
                 else:
@@ -379,6 +382,7 @@ class Derived:
         except HierarchyError:
             # Contracting was given up as it does not pay. A graph that meets no condition of a
             # hierarchy, or has edges of weight 0, has no pruned labels either.
+            # ``why_not`` returns the condition that the graph does not meet, None if it meets all.
             if why_not(self._graph, metric) or not has_positive_lengths(self._graph, metric):
                 raise
             return estimate_pruned(self._graph.to("cpu"), metric)

@@ -137,11 +137,13 @@ def make_graph(edges: EdgeList, device: str, vertices: Ids | None, rules: BuildR
         # vertices decide.
         if vertices is not None and getattr(columns["src"], "type", None) == pyarrow.null():
             columns, vertices = _typed_like(columns, vertices)
+        # EdgeListError if one end has integers and the other one strings
         _refuse_mixed_ends(columns)
         has_string_ids = _are_strings(columns["src"])
         if isinstance(vertices, str | os.PathLike):
             vertices = read_ids(vertices, "vertices").ids(has_string_ids)
         scratch = edges.scratch
+        # Files of ids, such as those of ``closed``, are read here, in the type of the edge list.
         building = {**rules.builder_arguments(selection, has_string_ids), "scratch": scratch}
         if has_string_ids:
             return _from_strings(columns, device, edges.n_vertices, vertices, building)
@@ -350,6 +352,7 @@ def _from_strings(
     scratch: Scratch | None = building["scratch"]
     # The ids stay in memory, also where the edges are in files. An estimate: their bytes three
     # times, with the copies that sorting and casting make, and 32 bytes per id in a hash table.
+    # ``require`` raises CapacityError if that exceeds the limit of memory.
     if scratch is not None:
         scratch.require(3 * ids.nbytes + 32 * len(ids), "the ids of the vertices")
     if ids.nbytes <= np.iinfo(np.int32).max:

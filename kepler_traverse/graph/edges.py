@@ -177,6 +177,7 @@ def graph_from_edges(
         closed=closed,
         largest_component=largest_component,
     )
+    # InputError for directions of rows beside directed=False, which makes all rows two-way.
     rules.check_oneway(oneway, "oneway")
     rules.check_oneway(reverse_weight, "reverse_weight")
     if oneway is not None and reverse_weight is not None:
@@ -213,6 +214,7 @@ def graph_from_edges(
         names = named
     if names is not None:
         graph = _from_table(edges[0], names, oneway, where, vertices, weighted, rules)
+        # Hints say what may have been meant otherwise, such as an unused column of directions.
         warn_of_hints(graph)
         return graph
 
@@ -313,6 +315,7 @@ def _from_columns(
     """
     _require_columns(columns, oneway, weighted)
     closes = columns["reverse_weight"] is not None  # whether a weight may close a direction
+    # Series are brought into the order of the labels of src and dst, whose digest is ``labels``.
     columns, oneway, labels = _in_one_order(columns, oneway)
     columns = {
         role: _as_column(role, column, closes)
@@ -404,6 +407,7 @@ def _from_table(
     # Names of columns; beside edges without names, directions are a column of their own.
     directions = None
     if isinstance(table, (list, tuple)) and not isinstance(oneway, str):
+        # Edges of a list have no labels: InputError if those of a Series mean no order of them.
         oneway = in_order("oneway", oneway, Partner("the edges"))
         directions = _row_directions(oneway, table)
         oneway = None
@@ -437,6 +441,7 @@ def _from_table(
         columns = edges[0].columns
         device = _device_of_table(edges[0].table)
         graph = make_graph(edges.pop(), device, _as_ids(vertices), rules)
+        # ``with_hints`` puts the names of the columns, and hints, into the report.
         return _with_labels(with_hints(graph, columns), labels)
 
 

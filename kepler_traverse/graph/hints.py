@@ -166,6 +166,7 @@ def _hint_at_single_ends(graph: Graph, columns: EdgeColumns) -> Iterator[str]:
     """
     report = graph.report
     is_as_in_rows = graph.directed and not report.self_loops and columns.oneway is None
+    # whether the two names are known to be those of the ends of an edge
     is_named = bool(end_pairs([columns.src, columns.dst]))
     # Two rows may well share an end.
     if report.rows < 3 or not is_as_in_rows or is_named or not columns.unused:

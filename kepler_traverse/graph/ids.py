@@ -197,6 +197,7 @@ class VertexIds:
         ``role`` is what errors call one of the ids, such as "source". UnknownVertexError: an id is
         of another type than those of the graph, or not in the graph.
         """
+        # a list, or an array of integers
         requested = arguments.ids(plural(arguments.text("role", role)), ids)
 
         # All must have the type of the graph's ids. An array holds integers alone, so for a graph

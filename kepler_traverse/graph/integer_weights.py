@@ -189,4 +189,5 @@ def _count(graph: Graph, unit: float) -> IntegerWeights:
     error = 0.0
     if not is_exact and weights.size:
         error = float(abs(rounded - wide).max())
+    # ``per="edge"``: one weight per stored edge, in the order of ``targets``.
     return IntegerWeights(with_weights(graph, counts.astype(np.int64), per="edge"), unit, error)

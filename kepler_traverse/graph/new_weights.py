@@ -110,12 +110,14 @@ def with_weights(
     else:
         edge_weights = _weights_of_edges(graph, columns, weight_type)
     if graph.closed is not None:
+        # The edges from closed vertices to themselves keep the weight 0.
         edge_weights = _with_ties(graph, edge_weights)
     changed_graph = replace(
         graph,
         weights=edge_weights.weights,
         edge_rows=edge_weights.edge_rows,
         integer_weights=edge_weights.integers,
+        # with integer weights, distances are floats only if a float type was asked for
         float_distances=edge_weights.integers and weight_type != "auto",
         negative_loops=edge_weights.loops,
         may_pull=False,  # the copy has no reverse yet
@@ -178,7 +180,9 @@ def _checked_column(
     direction, so that a weight below 0 closes its direction, too. Errors are raised for labels of
     other rows, another device, and another number of weights.
     """
+    # Labels of a Series must be those of the edge list, which a graph knows of rows alone.
     require_edge_labels(name, values, graph.report.row_labels if per == "row" else "")
+    # Nulls have become -1, and are True in ``is_null``, which is None if there are none.
     weights, is_null = as_weights(name, values)
     if get_device(weights) != graph.device:
         raise DeviceError(
@@ -265,6 +269,8 @@ def _weights_of_rows(
     # the list has one column per slot.
     columns = [*weights.reshape(len(weight_columns), -1)] * (len(slots) // len(weight_columns))
     values = xp.stack(columns, axis=1).ravel()
+    # ``lowest``: of each stored edge, the smallest weight in ``values``. ``rows``: the first
+    # place in ``edges`` that has this weight.
     lowest = backend.lowest_weights([edges], values, graph.n_edges)
     rows = backend.rows_that_count([edges], values, lowest, graph.n_edges, np.dtype(np.int64))
     # An edge is open if a row that became it is open. Others have weights of no meaning.
@@ -341,6 +347,7 @@ def _weights_of_slots(
 
     columns = [column.weights for column in weight_columns]
     if len(columns) > 1:
+        # A type that holds the numbers of both columns exactly; EdgeListError if there is none.
         columns = in_one_type(*columns)
     xp = namespace(columns[0])
     columns = [
@@ -381,6 +388,7 @@ def _without_closed(graph: Graph, edge_weights: _EdgeWeights) -> Graph:
         new_edges = xp.where(is_open[edges], places[edges], no_edge(graph.n_vertices))
         edges_of_rows = xp.where(is_edge, new_edges, slots).astype(slots.dtype)
     backend: CsrBackend = csr_on_gpu if graph.device == "cuda" else csr_build
+    # Vertices may have lost all their edges.
     isolated = backend.count_isolated(offsets, targets, graph.directed)
     return replace(
         graph,

@@ -210,6 +210,7 @@ def from_osm(
     file = Path(path).expanduser()
     if not file.exists():
         raise EdgeListError(f"{file}: there is no such file")
+    # "a FIFO" or the like for what is no regular file, else ""
     if what := irregular(file, follow=True):
         raise EdgeListError(f"{file}: it is {what} and not a regular file")
 
@@ -226,6 +227,7 @@ def from_osm(
         ).with_locations()
         elements = elements.with_filter(osmium.filter.EntityFilter(osmium.osm.WAY))
         ways = _Ways(elements.with_filter(osmium.filter.KeyFilter("highway")), MODES[mode])
+        # the ids of nodes whose places were not found
         missing = ways.check(file)
         nodes = osmium.FileProcessor(str(file), osmium.osm.NODE)
         # A node that ways lack and the file has stands behind them.
@@ -252,6 +254,7 @@ def from_osm(
     else:
         length = 3600 * metres / roads["speed"].to_numpy()
     roads.insert(2, "weight", np.rint(length).astype(np.int64))
+    # With ``edge_ids`` the graph knows the row of ``roads`` of each edge.
     graph = graph_from_edges(
         roads["src"], roads["dst"], roads["weight"], vertices=junctions["vertex"], edge_ids=True
     )

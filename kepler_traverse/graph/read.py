@@ -216,13 +216,16 @@ def read_graph(
     )
     rules.check_oneway(oneway_column, "oneway_column")
     rules.check_oneway(reverse_weight_column, "reverse_weight_column")
+    # InputError for an option that needs all rows in memory, beside files for them.
     _check_scratch(options, rules, in_memory)
     if in_memory and edge_ids:
+        # With it a later column of weights per row can be compared with the index of the table.
         labels = digest_of_labels(index_of_rows(paths))
     else:
         labels = ""
 
     start = time.perf_counter()
+    # Pools of pyarrow would hold the memory of decoding while the graph is built.
     with system_memory_pool():
         edges = [read_table(paths, options) if in_memory else read_edges(paths, options, format)]
         end_of_reading = time.perf_counter()
@@ -234,6 +237,7 @@ def read_graph(
         graph = make_graph(edges.pop(), device, vertices, rules)
     seconds = {"read": end_of_reading - start, "build": time.perf_counter() - end_of_reading}
 
+    # The report gets the names of the columns, and hints what may have been meant otherwise.
     graph = with_hints(graph, columns)
     report = replace(graph.report, seconds=seconds, in_files=in_files, row_labels=labels)
     graph = replace(graph, report=report).to(options.device)

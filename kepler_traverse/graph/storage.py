@@ -130,6 +130,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "format": FORMAT,
         "files": compute_digests(partial, sorted(path.name for path in partial.iterdir())),
         "directed": graph.directed,
+        # without the seconds that building took, so that equal graphs have equal files
         "report": graph.report.facts(),
         "integer_weights": graph.integer_weights,
         "float_distances": graph.float_distances,
@@ -137,6 +138,7 @@ def _write_into(partial: Path, graph: Graph, origin: str) -> None:
         "fingerprint": graph.fingerprint,
         "origin": origin,
     }
+    # JSON with a SHA-256 of itself
     (partial / META).write_bytes(sealed(meta))
 
     # Hierarchies and labels, in a folder per metric. The fingerprint ties them to this graph.
@@ -188,6 +190,7 @@ def load_graph(
     # Whatever is wrong with the files becomes one error, which says what it is.
     try:
         if verify:
+            # A text that names the first file whose SHA-256 is another one; "" if none is.
             fault = differing_file(folder, meta["files"])
             if fault:
                 raise ValueError(fault)
@@ -222,6 +225,8 @@ def load_graph(
         # What the classes do not check themselves: that the arrays form a graph.
         if any(vertex >= graph.n_vertices for vertex in graph.negative_loops):
             raise ValueError("a loop is at no vertex")
+        # Each check returns a text that says what is wrong, "" if nothing is. In an undirected
+        # graph (the last argument) each edge must be there in both directions.
         fault = csr_check.find_fault(
             graph.offsets, graph.targets, graph.weights, not graph.directed
         )
@@ -335,6 +340,7 @@ def _read_meta(folder: Path) -> dict[str, Any]:
     Raises InputError: the folder has no metadata, or they are damaged or of another format.
     """
     try:
+        # ``is_whole``: the file is, byte for byte, what ``sealed`` wrote, its checksum included.
         meta, is_whole = read_sealed(folder / META, _MAX_META_BYTES)
     except (OSError, ValueError):
         raise InputError(f"{folder}: no stored graph is here") from None

@@ -368,6 +368,7 @@ def _read_table(frame: Any, vertices: Any, x: str, y: str) -> tuple[Any, Coordin
         frame = frame.rename_columns(
             ["vertex" if name == "source" else name for name in frame.column_names]
         )
+    # InputError if there is no column ``vertex``, or coordinates are no numbers
     table, places = read_map_frame(frame, vertices, x, y)
     places.look_up(table["vertex"])  # also where streets are drawn, an unknown vertex is an error
     # A vertex has one colour, so it must have one row, except in paths. The error shows how to

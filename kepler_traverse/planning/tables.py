@@ -78,6 +78,7 @@ def read_network(path: Any, *, use: str | None = None) -> RoadNetwork:
         first_through, columns = tntp.read_link_table(path)
         vertices = sort_distinct(np.concatenate([columns["init_node"], columns["term_node"]]))
         return RoadNetwork(_make_frame(columns), vertices[vertices < first_through].tolist())
+    # GMNS has no closed vertices. Only links that ``use`` may take are read; None: all.
     return RoadNetwork(_make_frame(gmns.read_link_table(path, use)), [])
 
 
@@ -157,10 +158,12 @@ def write_omx(
         raise InputError(
             f"table has no column {missing!r} of values; it has {listed(table_columns)}"
         )
+    # InputError for a name that HDF5 does not take, such as one with a slash
     omx.check_names([*names, lookup])
 
     # ``zones`` has the ids of both ends, ascending: zone i is row i and column i of each matrix.
     # ``cells`` has, per pair, its position in a matrix that is flattened row by row.
+    # The ends are arrays of one integer type or lists of strings; InputError if they are mixed.
     origins, destinations = ends_of_one_type(
         "table",
         {origin: table_columns[origin], destination: table_columns[destination]},
@@ -182,8 +185,10 @@ def write_omx(
     matrices = {}
     for name in names:
         owner = f"table, column {name!r}"
+        # float64, NaN for nulls; InputError for an integer that float64 does not hold
         column = _float_values(owner, table_columns[name])
         values = np.full(zones.size**2, np.nan)
+        # ``size`` returns the column, or raises InputError if it has not a value per pair.
         values[cells] = arguments.size(owner, column, cells.size, f"one per {origin!r}")
         matrices[name] = values.reshape(zones.size, zones.size)
     omx.write_matrices(path, matrices, zones, lookup)
@@ -284,6 +289,7 @@ def write_ubodt(graph: Graph, path: Any, cutoff: float, *, sources: Any = "all")
     # One group of sources at a time is in memory. Rows are written to ``partial``, a temporary
     # file, which takes the place of ``path`` when all rows are written.
     n_rows = 0
+    # With ``stream`` it yields a frame per group of sources.
     groups = sssp_many(graph, sources, result="predecessors", cutoff=cutoff, stream=True)
     with written_whole(path) as partial, partial.open("w", encoding="ascii") as file:
         file.write(_UBODT_HEADER)

@@ -266,6 +266,7 @@ def send(kind: str, call: Callable[[], T], traffic: Traffic = TRAFFIC, **nbytes:
                 # EIO stands for a fault that may pass; see ``errors_of_store``.
                 if error.errno != errno.EIO or time.monotonic() + pause > deadline:
                     raise
+                # the reason that a report of long waits gives
                 note(f"which is sent again: {str(error.strerror)[:200]}")
             # A random part of the pause, so that clients that failed together do not return
             # together.
@@ -497,6 +498,7 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
             raise OSError(errno.EIO, "the answer was cut short")  # EIO: ``send`` tries again
         return size
 
+    # a temporary file, which takes the place of ``path`` at the end of the block
     with replacing(path) as partial:
         size = send("get", read)
         if version is not None and size != version.size:

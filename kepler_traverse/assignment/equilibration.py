@@ -149,7 +149,8 @@ class PathEquilibration:
             if excess < _SHIFTED * (bound.total - bound.shortest):
                 break
 
-        # Make the arrays smaller once most of their links are of forgotten paths.
+        # Make the arrays smaller once most of their links are of forgotten paths. The numbers are
+        # those of the paths that are not forgotten, and of their links.
         n_paths, n_links = path_flows.count_live(self._paths)
         if n_links < _MAX_DEAD * self._n_links:
             self._paths = self._compact(n_paths, n_links)
@@ -161,6 +162,8 @@ class PathEquilibration:
         """
         demand = self.problem.demand
         links = self.problem.network.links
+        # Written are the tree of each group, and for each of its pairs the distance and the number
+        # of links of its new path, 0 without one. A new path saves the given part of the cost.
         threads.run(
             path_flows.search_groups,
             groups.size,

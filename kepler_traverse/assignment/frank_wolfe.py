@@ -103,6 +103,8 @@ class _Move:
         interval, which is halved instead where such a step would leave it.
         """
         links = self._carried.links
+        # How much more flow of all classes each link has at the target, and the part of the
+        # derivative that comes from tolls and other fixed costs.
         change = change_to(self._by_class(target), self._side)
         fixed = self._fixed_change(target)
 
@@ -238,6 +240,9 @@ class BiconjugateFrankWolfe:
 
         ``bound`` is not used; other solvers take it.
         """
+        # ``carried`` has the flows of those links alone that carry something in one of the arrays.
+        # ``target`` combines the all-or-nothing flows with the last targets, and ``step`` is the
+        # part of the way to it at which the objective is least.
         carried = Carried.of(self._flows, self._next, self._targets, self._shape)
         move = _Move(self.problem, self.loads, carried)
         target = move.target(self._step)

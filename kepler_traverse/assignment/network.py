@@ -77,6 +77,8 @@ class VehicleClass:
 
         InputError if it is beyond float64.
         """
+        # ``numbers`` returns a column as float64. It raises InputError for a missing column, and
+        # for a number that is negative or not finite.
         fixed = np.zeros(table.n_rows)
         with np.errstate(over="ignore"):  # infinite costs are refused below
             if self.value_of_time is not None:
@@ -235,7 +237,8 @@ def read_network(table: Any, ends: tuple[str | None, str | None], closed: Any) -
         is_closed[ids.to_numbers(closed, "closed vertex")] = True
 
     # Number the vertices. Sort the rows by the number of the head, then by the rank of the tail,
-    # then by row: stable sorts, the last key first.
+    # then by row: stable sorts, the last key first. ``stable_order`` returns the positions of its
+    # keys in ascending order of the keys, and where the positions of each key begin in this order.
     by_tail = stable_order(tails, n_vertices)
     place = _local_order(n_vertices, tails, heads, by_tail)
     tail_numbers = place[tails]
@@ -325,6 +328,7 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
     origin, destination = end_columns("trips", columns, (None, None))
     from_vertex = network.vertex_numbers(columns[origin], "origin")
     to_vertex = network.vertex_numbers(columns[destination], "destination")
+    # InputError unless there are as many destinations as origins, and below as many volumes.
     arguments.size(
         f"trips, column {destination!r}", to_vertex, from_vertex.size, f"one per {origin!r}"
     )
@@ -340,6 +344,8 @@ def read_trips(table: Any, network: Network, classes: Iterable[VehicleClass]) ->
             raise InputError(
                 f"trips have no column {name!r}; they have {listed(list(map(str, columns)))}"
             )
+        # The function says which numbers are allowed; the text after it says what is wrong with
+        # the first that is not, in an InputError.
         volume = arguments.numbers(
             f"trips, column {name!r}",
             columns[name],

@@ -95,6 +95,7 @@ class Problem:
             cost.check(max(trips.volume, 1.0) / 4, network.n_links)  # 1 if there are no trips
             self._arrays = self._linear(np.zeros(network.n_links))
         else:
+            # the costs as functions of the flow, ``CostArrays``, by row of the table
             rows = cost.arrays(network.table)
             self._arrays = CostArrays(*(network.by_link(each) for each in rows))
 
@@ -196,6 +197,7 @@ class Problem:
             of_all[links] = np.maximum(step.flow + step.size * step.change, 0.0)
             time, slope = (each[links] for each in self.times(of_all))
             return sum_products(time, step.change), sum_products(step.change * slope, step.change)
+        # Each block of links writes its part of the first and of the second derivative.
         n_blocks = link_costs.count_blocks(links.size)
         sums = np.empty((n_blocks, 2))
         threads.run(link_costs.add_up_change, n_blocks, step, costs, sums)

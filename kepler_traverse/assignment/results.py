@@ -147,7 +147,7 @@ class Equilibrium:
             selected_flow, _ = self.selected
             values["selected"] = self.problem.common_flow(selected_flow)
 
-        src, dst = network.ends  # by row already
+        src, dst = network.ends  # by row already; ranks of vertices, by which ids are looked up
         columns = {"src": Column(network.ids.at(src)), "dst": Column(network.ids.at(dst))}
         for name, of_links in values.items():
             columns[name] = Column(network.by_row(of_links))
@@ -233,11 +233,14 @@ class Equilibrium:
         pairs of the trips.
         """
         network = self.problem.network
+        # By name, with a value per row of the table; without "time", which follows from the flows.
         columns_of_links = read_skimmed(network.table, names)
         if zones is None:
             demand = self.problem.demand
         else:
             demand = all_pairs(network, zones, len(self.problem.classes))
+        # The time of each link at the flow of all classes; its slope is not needed. Values along
+        # paths are by link number, so ``by_link`` reorders the columns, which are by row.
         time, _ = self.problem.times(self.problem.common_flow(self.class_flow))
         values = [
             time if name == "time" else network.by_link(columns_of_links[name]) for name in names

@@ -117,7 +117,7 @@ def assign(
     network = read_network(links, (src_column, dst_column), closed)
     problem = _problem(network, trips, cost, classes)
     arguments.real("gap", gap)
-    problem.require_gap(gap)
+    problem.require_gap(gap)  # InputError for a gap so small that rounding may hide it
     is_selected = _selected_links(network, select_link)
 
     # ``solver`` has the flows, and ``kept`` is the checkpoint file.
@@ -135,9 +135,12 @@ def assign(
         solver.restore(state)
     else:
         gaps = []
-        solver.begin()
+        solver.begin()  # puts all trips on first paths
 
-    # Measure the gap and improve the flows, in turns.
+    # Measure the gap and improve the flows, in turns. ``measure`` finds the shortest paths at the
+    # costs of the current flows, and returns a ``Bound``: what the trips cost, what they would cost
+    # on these paths, and the relative gap. ``write`` writes nothing without a checkpoint, and,
+    # unless ``is_last``, nothing soon after a write that took long.
     while True:
         # The state is taken before the search of ``measure``, whose result is not in the file. So a
         # finished assignment that is resumed searches once more, to prove its gap.
@@ -151,6 +154,8 @@ def assign(
             break
         solver.improve(bound)
     kept.write(before, is_last=True)
+    # Distances that a hierarchy gave are proved once more, by the links alone. Those of searches,
+    # which ``PathEquilibration`` always makes, are proved so already.
     if isinstance(solver, BiconjugateFrankWolfe):
         solver.confirm(bound)
     if is_selected is None:
@@ -192,6 +197,8 @@ def _frank_wolfe(
     # The selected links are part of the fingerprint, since the state has their flows.
     question = f"{BiconjugateFrankWolfe.name} {selected}"
     kept = _checkpoint(checkpoint, problem, question)
+    # The loader puts all trips on their shortest paths, by searches or over a hierarchy, whichever
+    # is faster for these links and trips.
     loader = make_loader(problem, is_selected, device)
     if isinstance(loader, HierarchyLoader):
         # A file with this fingerprint was written by searches, as by version 0.1.0, which had no

@@ -108,7 +108,8 @@ class SweepLoaderOnGpu(HierarchyLoader):
         self._arcs.prove(self._costs_there)
 
         # The volumes on the arcs. ``lines`` has what was found for the groups of a batch: distances,
-        # the arcs of their paths, and the volumes on these.
+        # the arcs of their paths, and the volumes on these. ``carry`` takes the volumes of the
+        # pairs from the destinations to the origins, and ``add`` adds them to the sums per arc.
         carried = self._new_carried(k)
         selected = self._new_selected(k)
         begin = int(self._first_group[k])  # groups of ``CarriedOnGpu`` are counted from here

@@ -167,6 +167,9 @@ def certify(
         return Certificate(_broken_rules(graph, result))
 
     # A frame holds one or several traversals. Of each broken rule the first example is kept.
+    # ``check_frame`` raises InputError for a frame without the columns of a result with
+    # predecessors. ``to_traversals`` yields a ``Traversal`` per source, in which vertices without a
+    # row are unreached.
     failures: dict[str, str] = {}
     n_traversals = 0
     frames.check_frame("result", result)
@@ -195,11 +198,16 @@ def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
     certified, in each direction.
     """
     graph = graph.to("cpu")  # labels and their proofs are in host memory
+    # ``sources`` are the vertices of the sample: the hubs that most labels have, and some at
+    # random. ``prove_labels`` checks all labels, and returns a text per broken rule of L1 to L5.
     sources = of_labels.sample_sources(graph, labels)
     failures = of_labels.prove_labels(graph, labels)
     if failures:
         return LabelCertificate(failures, sources.size)
 
+    # Distances to the sample are distances from it in the reverse graph, for which ``reversed``
+    # exchanges the labels of both directions. ``linked_reverse`` keeps ``graph`` as the reverse of
+    # its reverse, so that certificates build no third graph.
     directions = [(graph, labels)]
     if not labels.is_symmetric:
         directions.append((graph.derived.linked_reverse(), labels.reversed()))
@@ -209,6 +217,7 @@ def _certify_labels(graph: Graph, labels: HubLabels) -> LabelCertificate:
         fault = of_labels.find_fault_of_columns(directed_graph, directed_labels, sources)
         if fault:
             failures.setdefault("L6", fault)
+        # Some sources at a time, with the distances that labels give from them to all vertices.
         answers = of_labels.answers_to_all(directed_graph, directed_labels, sources)
         for some_sources, distances in answers:
             found = certify_many(directed_graph, some_sources, distances).failures
@@ -228,6 +237,8 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
     Raises InputError: the arguments contradict each other or the frame, or a frame with this limit
     cannot be certified.
     """
+    # What the search has recorded in the frame, by name: ``algorithm``, ``limit``, and whether it
+    # had ``targets``. It is empty for a frame that has lost its record or cannot have one.
     record = frames.get_query(frame)
     if record.get("targets"):
         raise InputError(
@@ -248,8 +259,8 @@ def _limit_of_frame(graph: Graph, frame: Frame, cutoff: float | None, max_depth:
         raise InputError("max_depth is for hops")
     limit: Any = max_depth if holds_hops else cutoff
     if limit is not None:
-        limit = arguments.limit(name, limit)
-        if holds_hops:
+        limit = arguments.limit(name, limit)  # a number of 0 or more, else InputError
+        if holds_hops:  # fractions are rounded down; no number of hops is larger than the maximum
             limit = int(min(limit, MAX_HOP_COUNT))
 
     if record:
@@ -317,6 +328,8 @@ def certify_many(
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     _check_device(graph, distances)
+    # A ``limit`` with an index of pandas, one per source, is put in the order of the sources by the
+    # labels of both indexes. Anything else stays as it is.
     limit = in_order("limit", limit, Partner("source_vertices", get_index(source_vertices)))
     sources = _read_sources(source_vertices)
     distances = _as_distances(graph, distances)
@@ -325,6 +338,7 @@ def certify_many(
     limits = _limits_of_sources(limit, sources.size)
     for source_limit in set(limits):
         _refuse_paths_beyond(graph, is_hops(distances.dtype), source_limit)
+    # Weights in the type of the distances, so that sums are rounded as in the search.
     if not is_hops(distances.dtype):
         graph_of_type = _in_type_of_distances(graph, distances.dtype)
         # Sums near the limit may be rounded to it: look at them in a type that holds them.
@@ -665,12 +679,14 @@ def _broken_rules(graph: Graph, result: Traversal) -> dict[str, str]:
             return _broken_rules(graph, replace(result, distance=_widen(distance)))
         graph = graph_of_type
 
+    # the largest distance of the type within the limit; without one (``no_limit``) any distance
     limit = as_distance(
         algorithm.no_limit if result.limit is None else result.limit, distance.dtype
     )
     faults = _find_unsound(graph, distance)
     if faults:
         return faults
+    # Sums in int64 have a check of their own, on the host.
     if distance.dtype == np.int64:
         return _broken_rules_of_int64(graph, result)
 

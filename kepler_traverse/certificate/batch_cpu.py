@@ -71,6 +71,7 @@ def _check_block(graph, sources, distances, key_dtype, limits) -> np.ndarray:
     reverse = graph.reverse
     n_lanes = TILE_BYTES // key_dtype.itemsize
     doublings = (0,) * (n_lanes.bit_length() - 1)  # its length tells compiled code the lanes
+    # where each chunk of vertices begins; chunks are about equal in vertices and edges together
     bounds = divide_vertices(reverse.offsets)
     findings = np.zeros((bounds.size - 1, 5, 3), np.int64)
     unreached = np.iinfo(key_dtype).max if key_dtype.kind == "u" else np.inf
@@ -303,6 +304,8 @@ def _check_sums(next_chunk, n_chunks, edges, lines, lanes, doublings, unfounded)
     chunk = atomic_add(next_chunk, 0, 1)
     while chunk < n_chunks:
         for v in range(bounds[chunk], bounds[chunk + 1]):
+            # The lanes in which the distance is not the smallest sum, and those in which no edge
+            # from a strictly nearer vertex brings it.
             wrong, is_open = differing_sums(lines, v, edges, limit, doublings)
             # With negative weights a predecessor may be farther than the vertex: a chain must
             # explain every vertex.

@@ -156,6 +156,7 @@ class _Checker:
         """
         # Keys of hops, of 1, 2 or 4 bytes, are packed into words of 32 bits.
         self._allocate_for(np.dtype(np.uint32), np.iinfo(np.uint32).max)
+        # the distances in one dimension; those of source i begin at ``i * pitch``
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         constants = {"KEY_BYTES": key_dtype.itemsize}
@@ -223,6 +224,7 @@ class _Checker:
         key_dtype = np.dtype(f"i{dtype.itemsize}")
         graph = self._graph
         self._allocate_for(key_dtype, int(np.array(np.inf, dtype).view(key_dtype)))
+        # the distances in one dimension; those of source i begin at ``i * pitch``
         memory, pitch = flatten_distances(distances)
         findings = _no_findings()
         # A set bit is a lane in which no strictly nearer vertex explains the distance of the
@@ -247,7 +249,8 @@ class _Checker:
         launch(self._kernel(_FINALIZE_WEIGHTED, dtype), self._n_hubs * lanes, check_args)
 
         # C5 is open only for vertices that no strictly nearer one explains, and only if an edge may
-        # lead no farther.
+        # lead no farther: if the smallest weight, added to the largest distance, may be rounded
+        # away.
         numbers = findings.get()
         summary = self._summary(numbers, sources, lanes)
         if summary[[C1, C2], 0].any() or not numbers[_UNFOUNDED]:

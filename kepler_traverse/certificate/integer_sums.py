@@ -28,6 +28,7 @@ def check_distances(graph, sources, distances, limits) -> np.ndarray:
     has_negative = graph.has_negative_weights
     findings = NOTHING.copy()
     for i, (source, limit) in enumerate(zip(sources.tolist(), limits, strict=True)):
+        # the largest int64 within the limit; without one the largest that is not "unreached"
         bound = as_distance(limit, np.dtype(np.int64))
         row_findings = _check(edges, source, to_host(distances[i]), bound, has_negative)
         for rule, (count, vertex) in enumerate(row_findings.tolist()):

@@ -71,6 +71,8 @@ def check(graph, result, limit) -> list[int]:
         "explained": is_explained,
         "counts": counts,
     }
+    # Vertices with long adjacency lists, which are divided into chunks, so that several warps share
+    # a hub. ``n_hubs`` has two numbers: of hubs, and of chunks.
     hubs, chunks, n_hubs = batch_gpu.list_hubs(graph)
     edge_args = {
         "offsets": graph.offsets,

@@ -313,7 +313,8 @@ def assemble(src, dst, weight, n_vertices: int, both_ways: bool = False, scratch
         ``both_ways``, a parallel edge counts once per direction.
     """
     # Weights are moved as integers of the same bits. ``total`` is the number of edges stored, -1
-    # until they are; ``ascending`` says that the lists need no sorting.
+    # until they are; ``ascending`` says that the lists need no sorting. ``empty`` makes arrays as
+    # ``numpy.empty`` does, in files if there is a ``scratch``.
     empty = _empty_like(scratch)
     offsets = np.zeros(n_vertices + 1, np.int64)
     src = read_only(src)

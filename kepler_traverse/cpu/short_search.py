@@ -753,6 +753,8 @@ def _empty_bucket(edges, bucket, goals, table, place, counts, doublings):
                 other = size
                 clear_line(lines, other, unreached, doublings)
                 due[other] = _NEVER
+            # The smallest distance that was written, none of them beyond the limit of its lane;
+            # ``unreached`` if there was none.
             least = lower_by_line(lines, other, slot, weights[e], doublings)
             if least == unreached:
                 continue

@@ -140,6 +140,7 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
         # Walk back to a vertex whose sums are known.
         depth = 0
         while tree.stamp[v] != stamp:
+            # The edge that explains the distance, from the smallest in-neighbor that is nearer.
             own_distance = distance[v]
             edge = nearer_edge(v, own_distance, walks)
             if edge != NO_EDGE:
@@ -149,7 +150,8 @@ def sum_to_targets(source, targets, limit, stamp, walks, columns, tree):
                 v = np.int64(sources[edge])
                 continue
 
-            # Edges of length zero come before it; the path along them may meet a known vertex.
+            # Edges of length zero come before it; the path along them may meet a known vertex. Its
+            # ``size`` vertices, without v, are written to ``walks.path``.
             size = along_level(v, source, own_distance, np.int64(0), walks)
             if size == NO_EDGE:
                 return v

@@ -197,6 +197,7 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
             vertex[n_entries] = v
             edge[n_entries] = _UNKNOWN
             n_entries += 1
+        # ``add`` adds a 128-bit integer of two words to that of an entry, here the target's volume.
         add(entry_low, entry_high, place[v], target_low[i], target_high[i])
 
     # Find the edge of the tree into each entry; the queue grows by the vertices before.
@@ -216,11 +217,13 @@ def carry(source, served, walks, tree, named, cell_kind, sums):
 
         v = np.int64(vertex[entry])
         if edge[entry] == _UNKNOWN:
+            # The edge that explains the distance, from the smallest in-neighbor that is nearer.
             own_distance = distance[v]
             edge[entry] = nearer_edge(v, own_distance, walks)
             if edge[entry] == NO_EDGE:
                 # Edges of length zero: each step of the way is to the smallest in-neighbor on a
-                # shortest one.
+                # shortest one. The ``size`` vertices of the way, without v, are written to
+                # ``path``.
                 size = along_level(v, source, own_distance, np.int64(0), walks)
                 if size == NO_EDGE:
                     unexplained = v
@@ -320,5 +323,6 @@ def volumes_at(distance, targets, amounts, factor, decay):
         d = distance[targets[i]]
         if decay.kind != NO_DECAY and 0 <= d <= decay.limit:
             volume *= weight_at(np.float64(d), decay.kind, decay.parameters)
+        # the volume in units of 2**exponent, rounded to an integer of two words
         low[i], high[i] = split(np.float64(volume), decay.exponent)
     return low, high

@@ -110,6 +110,7 @@ def top_closeness(
     1       2       0.75        4    4
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    # InputError if the graph has vertices through which no path may lead.
     refuse_closed(graph, "top_closeness is of paths through all vertices")
     k = arguments.whole("k", k, 1)
     if is_weighted(graph, algorithm) and not graph.integer_weights:
@@ -178,7 +179,8 @@ class _Closeness:
         )
         self._sizes = np.bincount(to_host(self._labels))
         least, most = self._reach = self._bounds_of_reach()
-        # The first bounds, before any search; ``_search`` lowers them.
+        # The first bounds, before any complete search; ``_search`` lowers them. ``least == most``
+        # is True for a vertex of which it is known exactly how many vertices it reaches.
         if self._weighted:
             self._bound = self._bound_by_weight(most)
         else:
@@ -300,6 +302,7 @@ class _Closeness:
         PrecisionError if a sum of weights could exceed int64.
         """
         totals = []  # per search: vertex, number of vertices reached, sum of distances
+        # ``require_all=False``: a vertex that is not reached is no error here.
         for vertex, distance in self._searches.iter_distances(numbers, require_all=False):
             self._open[vertex] = False
             # ``n_inside`` is the number of vertices that this one reaches, ``largest`` its largest
@@ -484,7 +487,7 @@ class _Closeness:
 
         # Search from a vertex of the largest component in both directions. ``is_after`` is True for
         # vertices that the component reaches, and ``is_before`` for those that reach it. Both are
-        # True for the component itself.
+        # True for the component itself. ``require_all=False``: vertices need not be reached.
         label = int(np.argmax(self._sizes))
         member = to_host(xp.flatnonzero(self._labels == label)[:1])
         ((_, distance),) = self._searches.iter_distances(member, require_all=False)

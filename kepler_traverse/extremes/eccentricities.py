@@ -158,6 +158,9 @@ def extremes(
         )
     names = {arguments.choice("want", name, EXTREMES) for name in want}
 
+    # ``component`` is the graph that is searched: ``graph``, or its largest component. ``ids_of``
+    # returns the ids of vertex numbers of it. ``decide`` makes all searches; ``number`` converts an
+    # eccentricity to int or float.
     component, ids_of = _connected_part(graph, algorithm, unconnected)
     searches = Searches(component, algorithm, arguments.flag("certified", certified), memory)
     bounds = _Eccentricities(searches)
@@ -189,6 +192,8 @@ class ExtremesSearch(SearchTogether):
         # What is shown as the strategy; each search inside chooses its own. ``work`` describes the
         # search to what plans it, as for all other searches.
         strategy = OnlyWay(graph.device, "eccentricity_bounds", reason)
+        # Without predecessors, to all vertices, at any distance. ``nbytes_on_device`` is the size
+        # of the arrays of the graph in the memory of its device.
         query = make_query(graph, algorithm, predecessors=False, limit=None)
         nbytes = graph.derived.nbytes_on_device + _ARRAYS * 8 * graph.n_vertices
         work = Workload(graph, algorithm, query, n_sources=1)
@@ -672,6 +677,7 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     the graph is not connected.
     """
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
+    # InputError if the graph has vertices through which no path may lead.
     refuse_closed(graph, "eccentricities are of paths through all vertices")
     arguments.choice("algorithm", algorithm, tuple(ALGORITHMS))
     arguments.choice("unconnected", unconnected, UNCONNECTED)
@@ -680,6 +686,7 @@ def _connected_part(graph: Graph, algorithm: str, unconnected: str) -> tuple[Gra
     is_weighted(graph, algorithm)  # for its errors about weights
     if unconnected == "refuse":
         return graph, graph.ids_at
+    # the vertices of the largest strongly connected component, ascending; computed on the host
     members = find_component(to_host(graph.offsets), to_host(graph.targets))
     if members.size == graph.n_vertices:
         return graph, graph.ids_at
@@ -697,7 +704,8 @@ def require_connected(
     component, _ = _connected_part(graph, algorithm, unconnected)
     searches = Searches(component, algorithm, False, memory)
     # A search in each direction from any vertex shows it; an undirected graph has one direction.
-    # Its distances are not needed: reading them raises the error.
+    # Its distances are not needed, so they are not certified (False above): ``iter_distances``
+    # raises the error itself, for the first vertex that is not reached.
     for backward in (False, True)[: 1 + component.directed]:
         for _ in searches.iter_distances(np.zeros(1, np.int64), backward):
             pass

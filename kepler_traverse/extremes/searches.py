@@ -81,10 +81,14 @@ class Searches:
         Raises InputError (a vertex is not reached, and ``require_all`` is True) or CertificateError
         (a distance is wrong).
         """
+        # ``linked_reverse`` keeps this graph as the reverse of its reverse. A certificate reads the
+        # reverse of the graph that was searched, and so builds no third graph.
         if backward:
             graph = self.graph.derived.linked_reverse()
         else:
             graph = self.graph
+        # ``iter_groups`` searches from as many sources at a time as the plan holds. The result of a
+        # group, a ``Traversals``, is valid until the next one is requested.
         for group in self._plan(graph, backward, numbers.size).iter_groups(numbers):
             if self.certified:
                 certify_many(graph, group.sources, group.distance).require()  # or CertificateError
@@ -144,6 +148,8 @@ class Searches:
         make: Any = plan_bfs_many
         if ALGORITHMS[self.algorithm].is_weighted:
             make = plan_sssp_many
+        # By "auto" the plan chooses the strategy by estimated time; "source_per_thread" makes each
+        # search on one thread. ``shape=None`` lets the plan estimate the shape.
         strategy = "auto"
         if self._is_one_per_thread(graph, size):
             strategy = "source_per_thread"

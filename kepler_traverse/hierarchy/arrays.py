@@ -114,6 +114,8 @@ class Hierarchy:
         )
         places = np.full(self.n_vertices, -1, np.int32)
         places[positions] = np.arange(positions.size, dtype=np.int32)
+        # ``edges``: the number, in ``downward``, of each edge of the part. ``offsets``: where those
+        # of each place begin.
         offsets, edges = concatenate_rows(
             self.downward.offsets[positions], np.diff(self.downward.offsets)[positions]
         )

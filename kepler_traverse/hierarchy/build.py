@@ -108,12 +108,15 @@ def build_hierarchy(graph: Any, metric: str = "weights") -> Hierarchy:
     start_time = time.perf_counter()
     unit = unit_of_lengths(graph, metric)
     lengths = edges_in_units(graph, metric, unit)
+    # Of an undirected graph the edges in both directions are the same, for which None stands.
     backward = None
     if graph.directed:
         reverse = graph.reverse
         backward = (reverse.offsets, reverse.targets, edges_in_units(reverse, metric, unit))
     contraction = Contraction(graph.offsets, graph.targets, lengths, backward)
 
+    # ``run`` calls the function before each round; the error that it raises ends the contraction.
+    # ``hierarchy_from`` returns None if a sum of weights may be too large.
     pairs = contraction.pairs_of_rest()
     contraction.run(lambda: _refuse_dense_rest(contraction, graph.n_vertices, pairs))
     hierarchy = hierarchy_from(contraction, unit, time.perf_counter() - start_time)

@@ -97,6 +97,7 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     if np.count_nonzero(lengths == 0) > n_closed:
         return None
 
+    # Of an undirected graph the edges in both directions are the same, for which None stands.
     backward = None
     if graph.directed:
         lengths_back = edges_in_units(reverse, metric, known.unit)
@@ -110,8 +111,10 @@ def build_canonical(graph: Any, known: Hierarchy, metric: str) -> CanonicalHiera
     if first_pairs > max(MAX_PAIRS * known.n_vertices, _FEW_PAIRS):
         return None
     rank = -known.position.astype(np.int64)  # the last position, which is the lowest, goes first
+    # False as soon as there are more pairs than the second argument allows.
     if not contraction.run_in_order(rank, max(_GROWTH * first_pairs, _FEW_PAIRS)):
         return None
+    # None if sums of weights may be too large. 0 is given for the seconds of the contraction.
     hierarchy = hierarchy_from(contraction, known.unit, 0.0)
     if hierarchy is None:
         return None

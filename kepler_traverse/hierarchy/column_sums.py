@@ -216,6 +216,7 @@ class _Part:
         canonical = self._canonical
         dtype = distance.dtype
         lanes = LANES[dtype]
+        # what stands for no path, and a tuple whose length tells compiled code the number of lanes
         scalars = UNREACHED[dtype], DOUBLINGS[dtype]
         positions = canonical.hierarchy.position[sources].astype(np.int64)
         added_up = self._added[column]

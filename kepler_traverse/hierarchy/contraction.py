@@ -914,6 +914,9 @@ class Contraction:
         places = np.concatenate([[0], np.cumsum(bound)])
         shortcuts = Shortcuts.empty(int(places[-1]))
         counts = np.empty(vertices.size, np.int64)
+        # The shortcuts of each vertex are written from its place on; ``counts`` is their number.
+        # A witness search, for a path that makes a shortcut superfluous, settles ``max_settled``
+        # vertices at most.
         _, max_settled = self._max_settled
         search = self._search(self._chosen, max_settled)
         threads.run(_emit, *_in_chunks(vertices), search, shortcuts, places, counts)

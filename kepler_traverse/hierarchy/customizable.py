@@ -74,7 +74,8 @@ def make_customizable(
     ``is_end`` (n,) bool: True for a vertex with links in one direction only, so that no path leads
     through it.
     """
-    # The order of the vertices, and the arcs: from each rank to the neighbors above it.
+    # The order of the vertices, and the arcs: from each rank to the neighbors above it, which it
+    # has when it is taken out of the graph. None if there would be too many triangles.
     offsets, neighbors = _join_directions(n, tails, heads)
     elimination = eliminate(offsets, neighbors, is_end, most_triangles)
     if elimination is None:

@@ -97,6 +97,8 @@ class Lookup:
         self._source = source
         position = int(above.position[source])
         if self._labels is None:
+            # The search writes the lengths of paths upward to ``tentative``. By the edges downward
+            # it finds positions with a shorter path from above, and goes no further from these.
             scratch = above.tentative, above.stack, self._reached, self._unreached
             count = search_upward(position, hierarchy.upward, hierarchy.downward, *scratch)
             self._laid_out = self._reached[:count]
@@ -248,6 +250,7 @@ class Lookups:
             """
             get_lookup(thread).write_distances(next_item, source_numbers, tuple(lists), sums)
 
+        # ``for_each`` calls its function once per source, ``on_each`` once per thread.
         if finds_paths:
             threads.for_each(find_paths, source_numbers.size)
         else:

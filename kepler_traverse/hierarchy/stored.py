@@ -100,6 +100,7 @@ def load_hierarchy(
     read.
     """
     hierarchy_folder = folder / FOLDERS[metric]
+    # ValueError if one of these facts differs; its message is the text and the name of the fact.
     meta = read_meta(
         hierarchy_folder,
         {"format": _FORMAT, "graph": fingerprint, "metric": metric},
@@ -112,7 +113,8 @@ def load_hierarchy(
     else:
         downward = _read_edges(hierarchy_folder, meta, "downward")
 
-    # Kernels do not check their indices, and their sums must not overflow.
+    # Kernels do not check their indices, and their sums must not overflow. ``inverse_order``
+    # returns None unless ``order`` has each vertex once.
     position = inverse_order(order, n_vertices)
     if (
         position is None
@@ -121,6 +123,7 @@ def load_hierarchy(
     ):
         raise ValueError("its hierarchy is none")
     # A shortest path leads upward and then downward, so it is at most the sum of both maxima.
+    # ``longest_upward`` is the largest sum of a path in one direction, cut at ``MAX_SUM``.
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (upward, downward))
     if longest >= int(UNREACHED[upward.weights.dtype]):
         raise ValueError("sums of its hierarchy are too large")

@@ -315,6 +315,7 @@ def look_up(next_item, sources, lists, sums, both_ways, arrays, unreached):
 
         # Many targets share the distances of the positions above them. From each of a few targets,
         # a search upward over reversed edges meets the search upward from the source.
+        # ``distances_at`` keeps the positions whose distances it has found in ``known``.
         if end - begin >= _FEW:
             distances_at(targets[begin:end], distance, above, sums[begin:end])
             for i in range(above.n_known[0]):

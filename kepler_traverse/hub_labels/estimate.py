@@ -106,7 +106,8 @@ def estimate_labels(hierarchy: Hierarchy) -> LabelEstimate:
         positions = _all_above(hierarchy, sample)
     if sample.size:
         # The part has the vertex numbers 0, 1, ... in the order of ``positions``. What the weights
-        # mean does not matter, as the rows are only counted.
+        # mean does not matter, as the rows are only counted. ``labels.directions`` has the label
+        # lists of each stored direction: one of an undirected graph, else two.
         labels = build_labels(_part_above(hierarchy, positions), "weights")
         sample_ranks = labels.rank[np.searchsorted(positions, sample)]
         sizes = [np.diff(lists.offsets)[sample_ranks] for lists in labels.directions.values()]

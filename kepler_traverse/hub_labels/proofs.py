@@ -189,6 +189,7 @@ def _find_fault_of_edges(
     answers = labels.answers  # the labels of both directions, as compiled code takes them
     n_items = -(-n // _CHUNK)
     threads.run(_check_valleys, n_items, sides, labels.is_symmetric, answers, faults)
+    # the lengths of the edges of the graph in the unit of the labels, as integers
     lengths = edges_in_units(graph, labels.metric, labels.unit)
     graph_edges = Edges(graph.offsets, graph.targets, lengths)
     threads.run(_check_edges, n_items, graph_edges, labels.rank, sides, answers, faults)
@@ -290,7 +291,8 @@ def _check_rows(next_item, n_items, rows, faults, sums, label):
             _sum_up(v, rows.edges, labels_ahead, sums)
             if _has_other_sums(v, labels_ahead, sums):
                 atomic_min(faults, _PATH, v)
-            # The sums of L2 are also what L4 compares answers with.
+            # The sums of L2 are also what L4 compares answers with. ``lay_out`` writes the label of
+            # v to ``label``, by hub; ``clear`` makes these places unreached again.
             lay_out(v, labels_ahead, label)
             _check_answers(v, rows, faults, sums, label)
             clear(v, labels_ahead, label, rows.unreached)

@@ -127,6 +127,7 @@ def ranks_by_degree(graph: Any, metric: str) -> Ranks:
 
     ``metric`` is "weights" or "hops", which says what the lengths of the edges are.
     """
+    # all lengths are multiples of ``unit``, and are integers once they are divided by it
     unit = unit_of_lengths(graph, metric)
     graphs = [graph, graph.reverse] if graph.directed else [graph]  # one per direction
     degree = np.zeros(graph.n_vertices, np.int64)
@@ -172,6 +173,8 @@ def estimate_pruned(graph: Any, metric: str) -> LabelEstimate:
     # pairs of the hubs of a rank and the ranks that it reaches, one per search
     counts = [count_hubs(int(rank), side) for side in ranks.sides for rank in ranks.rank[numbers]]
     hubs, reached = np.mean(counts, axis=0).tolist()
+    # Rows, bytes and seconds follow from the mean length of a label, ``hubs``. ``peak`` is how many
+    # times these bytes building takes; the default is that of labels of a contraction hierarchy.
     estimate = estimate_from_length(
         n, hubs, reached, len(ranks.sides), dtype, _NS_PER_ROW, n_searches
     )
@@ -189,7 +192,8 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
     lists = _search_from_all(ranks)  # per direction: outward, and inward of a directed graph
     sides = [_find_edges(labels) for labels in lists]
 
-    # Sums of 32 bits where these hold all.
+    # Sums of 32 bits where these hold all. A shortest path leads upward and then downward, so it is
+    # at most the sum of the longest path in each direction, each cut at ``MAX_SUM``.
     longest = sum(int(longest_upward(*edges, MAX_SUM)) for edges in (sides[0], sides[-1]))
     if longest >= MAX_SUM:
         raise HierarchyError("no labels: a sum of weights may reach 2^61; take smaller weights")
@@ -198,6 +202,8 @@ def build_pruned(graph: Any, metric: str) -> tuple[Hierarchy, HubLabels]:
         sides = [edges._replace(weights=edges.weights.astype(np.int32)) for edges in sides]
 
     # Below, index 0 is outward and index -1 inward; an undirected graph has one direction for both.
+    # The height of a rank is 0 without an edge from below, else 1 more than the largest height of
+    # the ranks below.
     height = heights(sides[0].offsets, sides[0].heads, sides[-1].offsets, sides[-1].heads)
     n_shortcuts = sum(map(_count_shortcuts, sides, ranks.sides))
 
@@ -468,7 +474,7 @@ def mark_edges(next_item, n_items, lists, unreached, is_edge, dense, between):
         if item >= n_items:
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
-            lay_out(v, lists, dense)
+            lay_out(v, lists, dense)  # the distances of the label of v, at the places of its hubs
             # Each two rows: of v for the hub ``middle``, and of ``middle`` for a hub above
             # ``middle``. The last row of a label, its own rank, is left out.
             for i in range(offsets[v], offsets[v + 1] - 1):

@@ -53,6 +53,7 @@ def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) ->
     The arrays of the labels are copy-on-write mappings of the files.
     """
     label_folder = folder / LABEL_FOLDERS[metric]
+    # ValueError if one of these facts differs; its message is the text and the name of the fact.
     meta = read_meta(
         label_folder,
         {"format": _FORMAT, "graph": fingerprint, "metric": metric},
@@ -65,7 +66,8 @@ def load_labels(folder: Path, n_vertices: int, fingerprint: str, metric: str) ->
     else:
         inward = _read_lists(label_folder, meta, "inward")
 
-    # Kernels do not check their indices, and their sums must not overflow.
+    # Kernels do not check their indices, and their sums must not overflow. ``inverse_order``
+    # returns None unless ``order`` has each vertex once.
     rank = inverse_order(order, n_vertices)
     if rank is None or are_no_labels(outward, n_vertices) or are_no_labels(inward, n_vertices):
         raise ValueError("its labels are none")

@@ -597,7 +597,8 @@ def _search(
     max_distance = None if math.isinf(limit) else limit
 
     try:
-        # The result of this search is not used: it only raises the error of a cycle.
+        # The result of this search is not used: it only raises the error of a cycle. It begins at
+        # an additional vertex with an edge to each vertex, so that it finds every cycle.
         if refuses_cycles and graph.has_negative_weights and n_vertices:
             nearest_source_search(
                 graph,
@@ -672,6 +673,7 @@ def _from_each(
         rows = first_rows[begin:end]
         distance = to_host(group.distance)
         write_distances(distance, unreached_value(distance.dtype), rows, distances)
+        # Predecessors by one pass over the edges, or those of the search, where -1 stands for none.
         if from_distances:
             edges = (graph.offsets, graph.targets, None if unweighted else graph.weights)
             write_predecessors(*edges, group_sources, rows, distances, previous)

@@ -134,6 +134,8 @@ def in_order(name: str, value: Any, partner: Partner) -> Any:
         return value
 
     # Each order that could be meant: for each element of the partner, the position of its value.
+    # By labels, both must have the same ones. By position, the labels must be 0 to n-1. By ids, the
+    # labels must be the ids of the vertices that the partner names (``partner.find``).
     orders = []
     by_labels = _order_of_labels(index, partner.index)
     if by_labels is not None:

@@ -164,7 +164,7 @@ class AddShortestPathEncoding(BaseTransform):
             distances, reached = self._distances(graph, anchors)
 
         # A column per anchor; a small graph gets as many columns as a large one.
-        dtype = self._choose_dtype(graph, distances, x)
+        dtype = self._choose_dtype(graph, distances, x)  # that of ``x``, if there is one
         encoding = self._convert(graph, distances, reached, dtype)
         if isinstance(self.anchors, int) and self.anchors > n_nodes:
             missing = encoding.new_full((n_nodes, self.anchors - n_nodes), self.unreached)

@@ -82,6 +82,7 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
     if graph.device == "cpu":
         shape = _survey_cpu(graph, shape, n_sources)
     else:
+        # Searches on a GPU do not depend on ``n_sources``, so that every run can use the same ones.
         if graph not in _RESULTS_OF:
             try:
                 _RESULTS_OF[graph] = _search_samples(graph, searches)
@@ -92,6 +93,7 @@ def survey(graph: Graph, algorithm: str, searches: Sequence[Strategy], n_sources
 
     if algorithm == "bfs":
         return shape
+    # The searches were BFS, whose rounds are levels: derive those of SSSP from them.
     return shape._replace(rounds=pile_rounds(shape))
 
 
@@ -101,9 +103,13 @@ def forget(graph: Graph) -> None:
 
 
 def _with_degrees_and_weights(graph: Graph, shape: Shape, algorithm: str) -> Shape:
-    """Return the shape with what the degrees of the graph say: ``skew`` and ``scatter``. If
-    ``algorithm`` is "sssp", a sample of the weights gives ``spread`` and ``tail``, too. Without
-    edges the shape stays as it is.
+    """Return the shape with what degrees, vertex numbers and weights say without a search.
+
+    The degrees give ``skew``: the largest degree divided by the mean. The vertex numbers of random
+    edges give ``scatter``: the share of edges whose two numbers are far apart. If ``algorithm`` is
+    "sssp", a sample of the weights gives ``spread``, their standard deviation divided by their
+    mean, and ``tail``, the mean of their absolute values divided by the median; else both stay as
+    they are. Without edges no field changes.
     """
     if not graph.n_edges:
         return shape
@@ -193,7 +199,8 @@ def _survey_cpu(graph: Graph, shape: Shape, n_sources: int) -> Shape:
         # The first search may take half of the budget, since each later search may be as large.
         is_first = mark == 1
         max_edges = budget // 2 if is_first else budget
-        # "Earlier" is when the number of levels was a power of two last: it shows the growth.
+        # ``reached`` counts vertices, and ``walked`` edges. "Earlier" is when the number of levels
+        # was a power of two last: it shows the growth. ``is_whole`` is 0 if ``max_edges`` ended it.
         reached, walked, levels, reached_earlier, levels_earlier, is_whole = bounded_search(
             graph.offsets, graph.targets, source, max_edges, marks, mark, queue
         )
@@ -247,13 +254,13 @@ def _search_samples(graph: Graph, searches: Sequence[Strategy]) -> list[SearchRe
     if graph.directed:
         sources += _random_sources(graph)[:GPU_SEARCHES]
     for source in sources:
-        traversal = plan.run(source)
+        traversal = plan.run(source)  # its ``rounds`` are the levels of the search
         # The vertices reached by half of the levels tell how fast they grow.
         half = traversal.rounds // 2
         vertices, edges, earlier = graph_statistics.count_reached(
             graph.offsets, traversal.distance, half
         )
-        if traversal.rounds < GPU_LEVELS:
+        if traversal.rounds < GPU_LEVELS:  # it ended by itself, and not at the limit
             results.append(
                 SearchResult(vertices / graph.n_vertices, edges / graph.n_edges, traversal.rounds)
             )

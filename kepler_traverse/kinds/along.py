@@ -211,6 +211,8 @@ def check_options(
     """
     if options.along is None:
         return options
+    # Kinds in ``_FINDS_PATHS`` get the paths from their searches. All others walk them back by
+    # distances, which must not fall along a path.
     is_weighted = ALGORITHMS[algorithm].is_weighted
     if is_weighted and graph.has_negative_weights and kind.name not in _FINDS_PATHS:
         raise InputError(
@@ -374,6 +376,7 @@ def _sums_over_hierarchy(
     # their units, of shape (n_targets, n_columns). ``rows`` has the number of the source of
     # each target, and ``bounds`` the limits in units: one for all sources, or one each.
     rows = np.repeat(np.arange(len(group)), np.diff(lists.offsets))
+    # ``query.sums``, a ``ColumnSums``, has the hierarchy with the columns at its edges.
     hierarchy = query.sums.hierarchy
     limits = [query.limit] if query.limits is None else query.limits.of(group.sources)
     bounds = [sums_up_to(limit, hierarchy.unit, hierarchy.dtype) for limit in limits]
@@ -428,9 +431,12 @@ def _check_sums(
     limit and the columns. ``lengths`` are the lengths of the paths that were added up, -1 where
     there is none, and ``sums`` the sums by name, both in the order of ``lists``.
     """
+    # ``lists.take`` picks the distances of the targets. ``missing`` is True where there is none, or
+    # one beyond the limit.
     distance, missing = (to_host(each) for each in asked.returned(lists.take(group.distance)))
     wrong = [np.flatnonzero(np.where(missing, -1, distance) != lengths)]
 
+    # the first source alone: its list of targets, and its search
     first_lists = lists.part(0, 1)
     first_source = group[:1]
     assert isinstance(first_source, Traversals)
@@ -461,6 +467,8 @@ def sums_at_targets(
     Raises PrecisionError (a sum may exceed int64 or float64, or no path explains a distance) or
     CertificateError (a sum of the first source is wrong).
     """
+    # The columns by the edges of the graph, and the graph itself, in host memory. They are kept for
+    # the next call with this graph.
     edges = along.on(graph)
     host = edges.graph
     is_weighted = ALGORITHMS[group.algorithm].is_weighted
@@ -473,6 +481,7 @@ def sums_at_targets(
     else:
         reverse = host.reverse
         weights = None
+    # the largest distance within the limit, in the type of the distances
     bound = find_bounds([np.inf if limit is None else limit], kind)[0]
     n = host.n_vertices
     scratch: list[Any] = [None] * threads.max_threads()
@@ -502,7 +511,7 @@ def sums_at_targets(
         unexplained[i] = sum_to_targets(source, targets, bound, i, walks, edges.columns, tree)
         if unexplained[i] == NO_EDGE:
             sums.take(tree, targets, i, begin)
-            if i == 0:
+            if i == 0:  # ``violation`` returns a vertex, or -1 if all sums are right
                 with_wrong_sums[i] = violation(source, i, walks, edges.columns, tree)
 
     threads.for_each(walk, len(group))
@@ -533,6 +542,7 @@ def sums_along_predecessors(
     root = edges.graph.n_vertices
     sum_along_predecessors(root, targets, predecessor, in_edges, edges.columns, tree)
     sums = _Sums.empty(targets.size, edges.columns)
+    # There is one search: its stamp in the new tree is 0, and its targets begin at 0.
     sums.take(tree, targets, 0, 0)
     return sums.name_columns(along, edges)
 

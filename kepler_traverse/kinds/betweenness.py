@@ -381,7 +381,8 @@ class Betweenness(Loads):
         if is_rows(distance) and get_device(distance) == "cuda":
             self._add_on_gpu(group)
             return
-        # Each thread adds the loads of some sources to sums of its own.
+        # Each thread adds the loads of some sources to sums of its own. Hops of any width are
+        # compared as int32, so that one scratch serves all groups.
         kind = self._choose_type(distance)
         n_threads = max(1, min(threads.count(), len(group)))
         scratch = [
@@ -408,7 +409,7 @@ class Betweenness(Loads):
         certified. Its loads are added at vertices, without the ends of paths. Exponents are written
         if its counts of paths need them: there are ``paths * 2**exponents`` paths to a vertex.
         """
-        edges = self._edges(kind)
+        edges = self._edges(kind)  # with weights in the type ``kind``, or without them for hops
         of_edges = self.of == "edges" and exponents is None
         endpoints = self._question.endpoints and exponents is None
         of = of_edges, endpoints  # as ``_select_counted`` takes it
@@ -428,7 +429,8 @@ class Betweenness(Loads):
         kernel = cpu.add_by_weights
         if is_hops(kind):
             kernel = cpu.add_by_hops
-        # ``own`` has what each thread uses alone: a scratch, and sums to add to.
+        # Threads take sources one by one. ``own`` has what each thread uses alone: a scratch, and
+        # sums to add to.
         threads.run(
             kernel,
             sources.size,
@@ -619,6 +621,7 @@ class Betweenness(Loads):
             is_target = xp.asarray(self._is_target)
             ends = group.distance[:, xp.asarray(self._targets)]
             ends = xp.where(is_reached(ends), ends, ends.dtype.type(0)).max(axis=1)
+            # ``within`` makes all that is farther than the number of its source unreached.
             group = group.within([each.item() for each in to_host(ends)])
         else:
             is_target = None
@@ -710,10 +713,12 @@ class Betweenness(Loads):
         # edges are on paths.
         if least:
             edges = self._edges(kind)
-            exact = cpu.new_exact(n, edges.ahead)
+            exact = cpu.new_exact(n, edges.ahead)  # ``ahead``: the weights of the edges
             scratch.distance[:] = row
+            # False twice: loads of vertices, without the ends of paths.
             counted = self._select_counted((False, False))
             loads_of_sums = cpu.Sums(sums.low, sums.high)
+            # No vertices, an empty array of their type, stand for all.
             search = cpu.Search(source, scratch.order[:0], bound)
             cpu.add_scaled(search, edges, counted, exponents, exact, scratch, loads_of_sums)
         else:

@@ -146,6 +146,7 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
     # A plan that has changed its strategy may return an array with a row per source.
     if is_rows(distances):
         distances = to_sparse(distances, group.predecessor if asked.kind.has_predecessors else None)
+        # ``within`` takes one limit per source, and leaves out what is farther.
         if asked.query.limit is not None:
             distances = distances.within([asked.query.limit] * len(distances))
 
@@ -154,7 +155,7 @@ def make_records(asked: Asked[UnreachedOptions], group: Traversals) -> SourceRec
     if targets is None:
         targets = listed_vertices(asked.graph)
     if targets is not None:
-        distances = distances.at(targets)
+        distances = distances.at(targets)  # of these vertices alone, ascending as all rows are
 
     values = {
         "vertex": distances.vertices,

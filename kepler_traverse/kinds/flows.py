@@ -101,15 +101,18 @@ def check_options(
     weights; a source is given twice; ``through`` names what is no edge) or PrecisionError (the
     volumes are too large to be added up).
     """
+    # ``cells`` of the kind is what carries the flows where the user does not say it.
     given = kind.cells if options.of is None else options.of
     of = arguments.choice("of", given, CELLS)
     sources, targets, pairs = (numbers.get(name) for name in ("sources", "targets", "pairs"))
     if ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights:
         raise InputError("flows need weights of 0 or more, and the graph has negative ones")
 
+    # Where the sources are known, their weights become ``SourceValues``: weights by vertex number.
+    # Else the job has made these already.
     weights = options.source_weights
     if sources is not None:
-        refuse_twice(graph, sources, "flows")
+        refuse_twice(graph, sources, "flows")  # the flows of such a source would count twice
         if weights is not None:
             weights = check_source_weights(graph, sources, weights)
     if weights is not None:
@@ -122,6 +125,7 @@ def check_options(
     volumes = None
     if options.volumes is not None:
         volumes = check_amounts("volumes", options.volumes)
+    # The job passes edges that it has read from a file as ``Through``.
     through = options.through
     if through is not None and not isinstance(through, Through):
         through = check_through(graph, through)
@@ -202,8 +206,8 @@ def through_rows(graph: Graph, rows: np.ndarray, name: str) -> Through:
     Raises InputError: the graph does not know its rows; there is no such row, or a filter has left
     it out; no row is given.
     """
-    host = graph.derived.on_host
-    if host.edge_rows is None:
+    host = graph.derived.on_host  # the graph in host memory, itself if it is there
+    if host.edge_rows is None:  # else it has the row of each stored edge
         raise InputError(
             f"{name}: the graph does not know its rows; build it with {option_text('edge_ids', True)}, or give the ends of "
             "the edges"
@@ -246,8 +250,9 @@ def through_ends(graph: Graph, src: np.ndarray, dst: np.ndarray, name: str) -> T
 
     Raises InputError: there is no such edge, or none is given.
     """
-    host = graph.derived.on_host
+    host = graph.derived.on_host  # the graph in host memory, itself if it is there
     src, dst = (ends.astype(host.targets.dtype) for ends in (src, dst))
+    # A position is below 0 where the graph has no such edge; that is an error but for self-loops.
     edges = find_edges(host.offsets, host.targets, src, dst, np.dtype(np.int64))
     wrong = np.flatnonzero((edges < 0) & (src != dst))
     if wrong.size:
@@ -322,7 +327,7 @@ def _find_amounts_and_unit(
         amounts = question.target_weights
         name = "target_weights"
         if targets is None:
-            size = count_listed(graph)
+            size = count_listed(graph)  # a closed vertex, which has two numbers, counts once
             noun = "vertex"
         else:
             size = targets.size
@@ -349,8 +354,9 @@ def _find_amounts_and_unit(
         )
     if not bound < 2.0**1000:
         raise PrecisionError("the sum of all volumes exceeds float64; scale them down")
-    # An exponent of 0 stands for sums of integers, so that floats take -1 in place of it. The bound
-    # is taken as 2**-900 or more, so that float64 holds the unit.
+    # ``find_exponent`` returns the smallest exponent with which sums up to the bound have at most
+    # ``BITS`` bits. An exponent of 0 stands for sums of integers, so that floats take -1 in place
+    # of it. The bound is taken as 2**-900 or more, so that float64 holds the unit.
     if not is_exact:
         return amounts.astype(np.float64), find_exponent(max(bound, 2.0**-900)) or -1
     largest = int(source_amounts.max(initial=0)) * int(amounts.max(initial=0))
@@ -436,13 +442,16 @@ class Flows(Loads):
 
         Raises CertificateError: they are wrong.
         """
-        single = cast(Traversals, group[i : i + 1])
+        single = cast(Traversals, group[i : i + 1])  # a group of source i alone
         prepared = self._prepare_group(single)
+        # ``row`` has the distances from the source, of shape (n_vertices,).
         if is_rows(single.distance):
             row = to_host(single.distance[0])
         else:
             row = single.distance[0]
         source = int(single.sources[0])
+        # ``low`` and ``high`` are the two words of what each target takes, a 128-bit integer.
+        # ``rows`` are the rows of the source's pairs in their table, None without pairs.
         targets, (low, high), rows = prepared.select_volumes(0, row)
 
         def require_source_conserved(sent: np.ndarray, is_whole: bool) -> tuple[np.ndarray, Words]:
@@ -451,6 +460,8 @@ class Flows(Loads):
 
             With ``is_whole`` they are those of all paths.
             """
+            # Each edge must end the shortest path to its head. What comes into a vertex must be
+            # what goes out, and what the vertex takes.
             cells, loads = self._add_source_alone(single, "edges", is_whole)
             taken = targets[sent], (low[sent], high[sent])
             require_conserved(self.graph, source, row, prepared.weights, cells, loads, taken)
@@ -466,6 +477,8 @@ class Flows(Loads):
             sent = sent[uses_named(self.graph, source, cells, self._named, targets[sent])]
         cells, loads = require_source_conserved(sent, is_whole=False)
 
+        # Where vertices or pairs carry the loads, these must follow from what the edges carry, and
+        # from what the targets take.
         taken = (low[sent], high[sent])
         if self.of == "vertices":
             vertices, carried = self._add_source_alone(single, "vertices")
@@ -514,12 +527,13 @@ class Flows(Loads):
         question = self._question
         kind: Any = group.distance.dtype
         if ALGORITHMS[asked.algorithm].is_weighted:
-            reverse = self.graph.derived.sums_in(kind.name).reverse
+            reverse = self.graph.derived.sums_in(kind.name).reverse  # with weights of that type
             weights = reverse.weights
         else:
             reverse = self.graph.reverse
             weights = None
 
+        # the largest distance within the limit, and the pairs whose origins are in the group
         bound = self.find_bound(kind)
         table = None if asked.pairs is None else asked.select_pairs(group)
         amounts = self._amounts
@@ -561,6 +575,7 @@ class Flows(Loads):
         prepared = self._prepare_group(group)
         on_host = np.arange(len(group))
         if is_rows(distance) and get_device(distance) == "cuda":
+            # It adds to ``on_gpu``, the sums in the memory of the GPU.
             volumes = self._volumes_on_gpu(prepared)
             is_left = gpu.add_flows(
                 self.asked.graph, group.sources, distance, volumes, self.of, self.on_gpu
@@ -581,7 +596,7 @@ class Flows(Loads):
             else:
                 row = distance[i]
             targets, (low, high), rows = prepared.select_volumes(i, row)
-            sums = self.of_thread(thread)
+            sums = self.of_thread(thread)  # those that this thread alone adds to
             is_lost, is_sent = np.zeros((2, targets.size), np.bool_)
             served = Served(targets, low, high, prepared.bound, is_lost, is_sent)
             reverse = prepared.reverse

@@ -115,6 +115,8 @@ def add_flows(
     is_narrow = graph.n_edges < MIN_WIDE_EDGES
     n_cells = sums.low.size - 2  # without the places of pairs that have no path
     is_through = volumes.named is not None
+    # Bits of a word that count children in the tree of paths. They are 0 if these bits do not fit
+    # beside the volume: each vertex then needs more words.
     count_bits = _count_bits(graph, volumes)
     is_wide = count_bits == 0
     index = graph.targets.dtype
@@ -131,6 +133,7 @@ def add_flows(
     search = kernel(*_request(distance.dtype, index, edge_bytes, is_wide, volumes, block_size))
     blocks = max(1, min(blocks, blocks_at_once(search)))
 
+    # ``pitch`` is the number of elements from the distances of one source to those of the next.
     rows, pitch = flatten_distances(distance)
     is_left = cp.zeros(k, np.int32)
     # The kernel takes three pairs of arrays: for vertices, edges and pairs. It gets the pair of

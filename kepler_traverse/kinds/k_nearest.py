@@ -285,6 +285,7 @@ def merge_groups(
     kind = np.dtype(np.int8)
     position = 0
     for group in groups:
+        # A group may have wider distances than those before: keys of both must compare.
         if group.distance.dtype != kind:
             keys = _widen_keys(keys, kind, group.distance.dtype, xp)
             kind = common_type(kind, group.distance.dtype)

@@ -49,6 +49,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     # Which columns of the arrays of distances the result has, in its order; None for all.
     places_in_row = targets
     if asked.targets is not None:
+        # Searches may have returned the distances of these targets alone, ascending.
         places_in_row = places_of_targets(asked, asked.targets)
     if places_in_row is None:
         columns = slice(None)
@@ -71,7 +72,7 @@ def matrix(asked: Asked[Any], groups: Iterable[Traversals], places: np.ndarray) 
     }
     first = 0
     for group in groups:
-        _take_sums(asked, group, places - first, targets, sums)
+        _take_sums(asked, group, places - first, targets, sums)  # nothing without such columns
         result = convert_distances(result, common_type(result.dtype, group.distance.dtype))
         # the rows of the result whose sources are in this group
         rows = np.flatnonzero((places >= first) & (places < first + len(group)))

@@ -146,7 +146,8 @@ def nearest_source_search(
 
     Raises NegativeCycleError: a negative cycle is reachable from one of the sources (SSSP only).
     """
-    # By hops, the edge from the root adds one hop to each distance, and so to the limit.
+    # By hops, the edge from the root adds one hop to each distance, and so to the limit, which
+    # ``largest_limit`` keeps within int32.
     limit = query.limit
     if limit is not None and ALGORITHMS[algorithm].counts_hops:
         limit = BFS.largest_limit(limit + 1)
@@ -157,6 +158,7 @@ def nearest_source_search(
     # No path leads through a closed vertex, but a negative cycle may begin and end at a closed
     # source. In a search from all sources, a negative path to it may have begun at another source.
     # So a search from it alone raises the error, and its result is dropped.
+    # ``closed_sources`` has none of these if no weight is negative.
     for source in closed_sources(graph, numbers.tolist()):
         Plan(graph, algorithm, single_source, "auto", Query()).run_number(source)
 
@@ -168,6 +170,9 @@ def nearest_source_search(
         strategy,
         Query(predecessors=True, limit=limit, knobs=query.knobs),
     )
+    # The root has the number ``n_vertices``. With negative weights a search passes vertices beyond
+    # the limit. They are kept (``cut=False``), since the certificate needs them;
+    # ``nearest_columns`` leaves them out.
     try:
         return rooted, plan.run_number(graph.n_vertices, cut=False)
     except NegativeCycleError as error:  # ids of the searched graph are vertex numbers

@@ -30,6 +30,8 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     ``asked`` is what is asked of the kind, and ``group`` has the distances from some of the
     sources.
     """
+    # ``query.nearest`` has ``k``, how many targets of each group are wanted, and ``members``, the
+    # vertex numbers of each group.
     query = asked.query
     distances = group.distance
     assert query.nearest is not None
@@ -82,6 +84,8 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
         "target": vertices[entries],
         "distance": distance[entries],
     }
+    # how many records each source has, and their targets as lists: at these, columns of the edge
+    # list are added up, if some are asked for
     sizes = np.bincount(source_of_entry[entries], minlength=len(group))
     lists = TargetLists(make_offsets(sizes), vertices[entries])
     return SourceRecords(values | sums_of_group(asked, group, lists), sizes)

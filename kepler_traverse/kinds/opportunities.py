@@ -220,7 +220,7 @@ def check_options(
     vertex has several), UnknownVertexError (a table has a vertex that the graph lacks) or
     PrecisionError (a sum of values could exceed int64, or float64).
     """
-    cutoffs = check_cutoffs(algorithm, options.cutoffs)
+    cutoffs = check_cutoffs(algorithm, options.cutoffs)  # int64 or float64, ascending
 
     # Kinds without attributes count vertices, or add up nothing. By hops they read counts per
     # level; by weights, the count is the sum of an attribute that is 1 at each vertex.
@@ -229,6 +229,7 @@ def check_options(
         values = {"vertices": _make_ones(graph)} if is_counted else {}
         return Reduction(cutoffs=cutoffs, values=values)
 
+    # the number of the decay, ``NO_DECAY`` without one, and its two parameters, 0 where unused
     decay, parameter, width = parse_decay(options.decay)
     may_be_negative = ALGORITHMS[algorithm].is_weighted and graph.has_negative_weights
     if decay != cpu.NO_DECAY and may_be_negative:
@@ -237,13 +238,16 @@ def check_options(
             "negative weights; leave decay out"
         )
 
+    # One array over all vertices per attribute. A decay makes fractions of integers.
     values = check_attributes(graph, options.values)
     if decay != cpu.NO_DECAY:
         values = {name: value.astype(np.float64) for name, value in values.items()}
     weights = options.source_weights
-    # Where the sources are not known yet, the job has read and checked their weights.
+    # Where the sources are not known yet, the job has read and checked their weights. In both cases
+    # they are ``SourceValues`` then: weights by vertex number.
     if "sources" in numbers and weights is not None:
         weights = check_source_weights(graph, numbers["sources"], weights)
+    # Sums of each source are multiplied by its weight, so that the largest one decides what fits.
     largest_weight = 1
     if weights is not None:
         largest_weight = max(map(abs, weights.values.tolist()), default=1)
@@ -362,6 +366,9 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
 
     Raises InputError or UnknownVertexError, as ``check_options``.
     """
+    # ``table_of_vertices`` returns None for what is no table, which is then read as one column.
+    # ``ids`` is None if values belong to vertices by position, and ``are_of_index`` says whether
+    # they are labels of an index.
     ids, columns, are_of_index = table_of_vertices("values", values) or _read_one_attribute(
         graph, values
     )
@@ -377,7 +384,7 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     # Find the vertex of each value. Without ids, values are in the order of the ids of the graph:
     # one per vertex, or for a closed vertex, which has two numbers, at the number where paths end.
     if ids is None:
-        _refuse_ids(graph, columns)
+        _refuse_ids(graph, columns)  # a column of ids would say that positions mean nothing
         listed = listed_vertices(graph)
         numbers = np.arange(graph.n_vertices) if listed is None else listed
     elif are_of_index:
@@ -403,6 +410,8 @@ def check_attributes(graph: Graph, values: Any) -> dict[str, np.ndarray]:
     attributes = {}
     for name, column in columns.items():
         where = f"values[{name!r}]"
+        # A Series is put into the order of ``partner`` by its index. Then there must be one value
+        # per element of ``numbers``, and all must be finite. ``at`` says whose value is wrong.
         column = in_order(where, column, partner)
         array = arguments.size(where, arguments.as_array(where, column), numbers.size, per)
         array = arguments.numbers(
@@ -552,6 +561,8 @@ def sums_within(distance: Array, reduction: Reduction) -> dict[str, np.ndarray]:
         exact = words[:, : len(integers)]
         rounded = words[:, len(integers) :].view(np.float64)
     else:
+        # Distances below the first argument are those of unreached vertices, -1 for hops.
+        # ``stacked`` has the attributes of integers, and those of floats.
         args = (
             _least_distance(distance.dtype),
             bounds,

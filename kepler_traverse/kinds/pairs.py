@@ -223,7 +223,7 @@ def numbers_of_rows(graph: Graph, name: str, given: Ids) -> np.ndarray:
 
     Raises UnknownVertexError: an id is missing, or is that of no vertex; the message names the row.
     """
-    given = arguments.arrow(name, given)
+    given = arguments.arrow(name, given)  # a valid array of pyarrow, if it is a column of Arrow
 
     # What a table marks as missing, of pandas or of Arrow, is named before ids are looked up.
     if hasattr(given, "isna"):
@@ -295,6 +295,8 @@ def frame_of_pairs(
         groups = iter([plan.run(table.sources, cut=False)])
     else:
         groups = plan.iter_groups(table.sources, table.lists, cut=False)
+    # The records of each group, and the source of each record: ``sizes`` has how many records each
+    # source of the group has.
     parts = []
     sources = [np.zeros(0, np.int64)]
     for group in groups:
@@ -337,6 +339,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
             lists = lists._replace(vertices=where_paths_end(asked.graph, lists.vertices))
         distance = lists.take(distance, columns)
 
+    # in the type of the result; ``missing`` is True also beyond the limit
     distance, missing = asked.returned(distance)
     values = {
         "pair": table.rows,

@@ -212,6 +212,8 @@ def check_options(
     # Rules that forbid ``sources`` are about sources that the caller has chosen. All vertices count
     # as no choice, so the rules get None for them.
     values = {**given, "pairs": ends.get("pairs"), "sources": None if is_of_all else sources}
+    # Rules (``constraints``) forbid combinations of options. The first one that is violated is the
+    # error; only then are the values looked at one by one (``checked``).
     names = {name: name for name, value in values.items() if value is not None}
     given_options = GivenOptions(kind=kind, algorithm=algorithm, written=names, values=values)
     refuse(violations(given_options, kind.options_class.constraints))

@@ -134,6 +134,7 @@ def make_records(asked: Asked[StreetsWithin], group: Traversals) -> SourceRecord
     """
     options = asked.options
     distance: Any = group.distance
+    # the edges with their lengths and columns, which the first group lists for all groups
     streets = options.list_streets(asked.graph, ALGORITHMS[asked.algorithm].is_weighted)
     # by source, cutoff and column
     sums = np.zeros((len(group), options.cutoffs.size, len(options.values)))

@@ -40,6 +40,7 @@ def make_records(asked: Asked, group: Traversals) -> SourceRecords:
     """
     graph = asked.graph
     limit = asked.query.limit
+    # Sums of distances are float64 here. ``exact_totals`` adds integers again where that may round.
     stats = group.stats(graph.offsets, limit)
     if graph.integer_weights:
         total = exact_totals(group.distance, limit, stats)

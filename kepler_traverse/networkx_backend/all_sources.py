@@ -192,7 +192,8 @@ def _extreme(name: str) -> Callable[..., Any]:
             return largest_or_smallest([])
         if not _is_strongly_connected(G):  # before all sources are searched in vain
             raise _infinite_path(G)
-        # ``found`` has a distance, or vertex numbers, by the name of the function.
+        # ``want`` limits the searches to what the function returns. ``found`` has a distance, or
+        # vertex numbers, by the name of the function.
         found = extremes(
             G.searched(weight), algorithm="bfs" if weight is None else "sssp", want=(name,)
         )

@@ -115,6 +115,7 @@ def edge_betweenness_centrality_subset(
         for distance in rows:
             reached = np.flatnonzero(is_reached(distance))
             by_distance = reached[np.argsort(distance[reached], kind="stable")]
+            # False: nothing was added, since float64 cannot count the paths to a vertex.
             if not kernels.add_subset_loads(*edges, distance, by_distance, is_target, loads):
                 raise PrecisionError(
                     "a node has 2**1000 shortest paths or more, which this function does not count"
@@ -162,6 +163,7 @@ def newman_betweenness_centrality(
         scale = 1.0 / ((n - 1) * (n - 2))
     else:
         scale = 1.0
+    # The sums are exact integers in a unit. ``floats`` rounds those of all vertices once.
     values = loads.sums.floats(np.arange(n)) * scale
     by_node = dict(zip(G.nodes, values.tolist(), strict=True))
     if v is None:

@@ -312,6 +312,7 @@ def _weight_problem(graph: Any, name: str, weight: Any) -> str:
     if isinstance(graph, KeplerGraph) and not graph.has_weights(weight):
         return f"the graph was converted without edge attribute {weight!r}; give it as edge_attrs"
 
+    # ``problem`` says why a weight cannot be used at all, such as one that is not finite.
     weights = _read_once(graph, weight)
     if weights.problem:
         return weights.problem
@@ -388,7 +389,7 @@ def _read_once(graph: Any, weight: Any) -> Weights:
     cache = getattr(graph, "__networkx_cache__", None)
     if nx.config.cache_converted_graphs and cache is not None:
         known = cache.setdefault(_MEMORY, {})
-    if weight not in known:
+    if weight not in known:  # 1 is the weight of an edge that lacks the attribute
         known[weight] = read_weights(graph._adj, weight, 1, graph.is_multigraph())
     return known[weight]
 

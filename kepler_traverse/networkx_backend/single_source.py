@@ -395,6 +395,7 @@ def predecessor(
     # NetworkX looks at the cutoff after it has expanded a level, so that it expands one at least,
     # and takes a cutoff of 0 for none.
     search = search_levels(G, vertex, max(cutoff, 1) if cutoff else None)
+    # ``flat`` has the predecessors of all vertices, and ``starts`` where those of each one begin.
     starts, flat = kernels.bfs_predecessors(*G.outgoing, search.order, search.distance)
     lists = _lists(G, search.order, starts, flat)
     if target is not None:
@@ -501,6 +502,8 @@ def dijkstra_predecessor_and_distance(
     edges = _weighted_edges(G, weight)
     sources = np.array([vertex])
     limit = find_limit(cutoff, edges.weights.dtype)
+    # The search ends at no target (``NONE``), and collects all predecessors (True): ``flat`` has
+    # those of the vertices in ``discovered``, and ``starts`` where each list begins.
     status, order, distance, parent, floats, discovered, starts, flat = kernels.dijkstra(
         edges, sources, limit, NONE, True
     )

@@ -715,7 +715,7 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
     table: Any = frame
     if hasattr(table, "to_arrow"):
         table = table.to_arrow().to_pandas()
-    table = table[table["distance"].notna()]
+    table = table[table["distance"].notna()]  # a null stands for an unreached vertex
     if "source" not in table.columns:
         groups = [(None, table)]
     else:
@@ -750,7 +750,7 @@ def to_traversals(graph: Graph, frame: Frame, limit: float | None = None) -> Any
         # From rows of reached vertices to arrays over all vertices.
         all_distances = np.full(graph.n_vertices, unreached_value(distance.dtype), distance.dtype)
         all_predecessors = np.full(graph.n_vertices, NO_PREDECESSOR, np.int64)
-        vertex_ends = where_paths_end(graph, vertex)
+        vertex_ends = where_paths_end(graph, vertex)  # another number for closed vertices alone
         all_distances[vertex_ends] = distance
         all_predecessors[vertex_ends] = predecessor
         # If a source is closed, its row stands for two numbers: paths from it begin at the first,

@@ -156,6 +156,7 @@ class Plan:
             if other.device != self.graph.device or other.name == self.strategy.name:
                 continue
             reason = other.unsupported_reason(self.graph)
+            # Published ones reproduce other systems for study, and are no advice for a user.
             if reason is None and not other.published:
                 fitting.append(other.name)
             if reason is not None and other.default:
@@ -206,12 +207,15 @@ class Plan:
         """
         try:
             outcome = search(number)
+            # No path leads through a closed vertex, so that a search from one does not find a
+            # negative cycle that begins and ends there.
             if ALGORITHMS[self.algorithm].is_weighted:
                 refuse_negative_return(self.graph, number, outcome.distance)
         except NegativeCycleError as error:  # strategies report vertex numbers, users know ids
             ids = self.graph.ids_at(np.array(error.cycle))
             raise NegativeCycleError(ids.tolist(), error.weight) from None
         self._refuse_negative_loops(outcome.distance)
+        # Where sums were int64, another strategy than the chosen one has run.
         strategy = strategy_that_ran(self.strategy, self._strategies, outcome)
         return Traversal(
             algorithm=self.algorithm,
@@ -318,7 +322,7 @@ def make_query(
     if limit is not None:
         limit = arguments.limit(named_algorithm.limit_name, limit)
         if named_algorithm.counts_hops:
-            limit = int(named_algorithm.largest_limit(limit))
+            limit = int(named_algorithm.largest_limit(limit))  # at most what int32 hops hold
         elif admits_all(graph, limit):
             # so that a distance too large for its type is an error, as it is without a limit
             limit = None

@@ -373,6 +373,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
         if query.limits is not None:
             result_limits = query.limits.of(sources)
             bounds = as_distances(result_limits, limit.dtype)
+        # the reached vertices with their distances, in host memory; the distances at the targets,
+        # None or empty where they are not asked for; and up to where each search is complete
         reached, at_targets, stops = search_group(sources, lists, bounds)
 
         # A search without an end, which has stopped at infinity, must not meet a distance that is
@@ -380,6 +382,7 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
         if overflow_error is not None and _may_overflow(graph, query, counts_hops):
             host = graph.derived.on_host
             edges = host.offsets, host.targets, host.weights
+            # ``reached[i]`` has the distances from source i to all vertices, infinite elsewhere.
             for i in np.flatnonzero(np.isinf(stops)).tolist():
                 if cpu.has_overflow(
                     *edges, reached.vertices, *reached.offsets[i : i + 2], reached[i]
@@ -408,6 +411,8 @@ def plan(graph: Any, query: Query, counts_hops: bool, overflow_error: Any = None
                 )
             return MultiSourceOutcome(None, None, result_limits, rounds, counts)
 
+        # Predecessors follow from the distances. ``query.forms`` has the forms, besides arrays of
+        # rows, that the caller can read.
         if query.predecessors:
             reached = reached.point_back(graph, sources)
         if "sparse" in query.forms:
@@ -632,7 +637,8 @@ def sample_reach(graph: Any, shape: Shape, query: Query, counts_hops: bool, most
     ignored: there the shape stays as it is if the searches have neither a limit nor targets, or
     reach too much for the small tables.
     """
-    # Random sources, or where each source has its own targets some of the sources with these.
+    # Search from random vertices. Where each source has its own targets, ``query.sample`` has some
+    # of the sources of the run and the lists of their targets: these are searched from instead.
     n = graph.n_vertices
     limit = largest_distance(graph, query, counts_hops)
     sources = np.unique(np.random.default_rng(_SEED).integers(0, n, SAMPLE))

@@ -476,6 +476,7 @@ class Shape(NamedTuple):
         n_walked = self.n_edges * self.walked
         # of the graph: an offset of 8 bytes per vertex, and a target and a weight per edge
         graph_bytes = 8 * n_reached + (self.index + self.weight) * n_walked
+        # ``share_from_memory(n)``: of random loads from a table of n bytes, those that no cache has
         of_vertices = 2 * n_reached * machine.share_from_memory(graph_bytes)
         of_edges = n_walked * machine.share_from_memory(state * n_reached)
         return self.scatter * (of_vertices + of_edges)

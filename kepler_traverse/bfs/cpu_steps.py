@@ -121,7 +121,7 @@ def push(run: Run, level: int) -> int:
     graph = run.graph
     # ``push_serial`` reads the size of the frontier here, and leaves that of the next one.
     run.counter[0] = run.frontier_size
-    edges = Neighbors.of(graph)
+    edges = Neighbors.of(graph)  # offsets and targets, as compiled code takes them
     if run.frontier_size < SERIAL_FRONTIER:
         last_level = level + 1 if run.targets is not None else run.last_level
         # With a frontier of SERIAL_FRONTIER vertices several threads may be faster. With one that

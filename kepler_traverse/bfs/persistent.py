@@ -108,7 +108,7 @@ def plan(graph, query) -> TracedSearch:
         cp.cuda.alloc_pinned_memory(outcome.nbytes), np.int64, outcome.size
     )
     if constants["TRACE"]:
-        trace = cp.zeros(words(constants["TRACE"]), np.int64)
+        trace = cp.zeros(words(constants["TRACE"]), np.int64)  # of so many iterations
     else:
         trace = None
 
@@ -121,7 +121,7 @@ def plan(graph, query) -> TracedSearch:
         "offsets": graph.offsets,
         "targets": graph.targets,
         "last_level": last_level,
-        **target_arguments(query.copy_targets_to_gpu()),
+        **target_arguments(query.copy_targets_to_gpu()),  # the targets and their number
         "packed": packed,
         "queue": queue,
         "chunks": chunks,
@@ -131,6 +131,7 @@ def plan(graph, query) -> TracedSearch:
         "trace": trace,
     }
     # Arguments are packed once. Each traversal sets its source.
+    # ``prepare`` returns a function that launches the kernel, with other values for some arguments.
     run_cluster = prepare(cluster_kernel, n_blocks, {**shared_args, "source": index.type(0)})
     grid_args = {
         "in_offsets": None if incoming is None else incoming.offsets,

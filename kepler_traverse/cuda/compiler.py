@@ -256,6 +256,7 @@ class _Modules:
         # A module that is compiled is returned without a lock and without a look at the device,
         # since this is called before each launch.
         key = file, compiler_options, is_cooperative
+        # ``take`` waits for the module, and returns it or raises the error of its compilation.
         promise = self._promises.get(key)
         if promise is not None and promise.is_given and promise.error is None:
             return promise.take()

@@ -95,11 +95,12 @@ def assemble(
     dst = cp.ascontiguousarray(dst)
     if weight is not None:
         weight = cp.ascontiguousarray(weight)
-    types = _types(src, weight)
+    types = _types(src, weight)  # the types of vertices and weights that kernels are compiled for
     n_edges = np.int64(src.size)
     ways = np.int32(both_ways)
 
-    # Count the edges of each vertex; the first counter has the self-loops, which are left out.
+    # Count the edges of each vertex; the first counter has the self-loops, which are left out. Each
+    # ``launch`` runs a kernel over so many items, here the rows.
     offsets = cp.zeros(n_vertices + 1, np.int64)
     counters = cp.zeros(2, np.int64)
     launch(kernel(_COUNT_DEGREES, *types), src.size, (src, dst, n_edges, ways, offsets, counters))
@@ -265,6 +266,7 @@ def _sort_lists(offsets: Array, targets: Array, weights: Array | None) -> int:
             keys, part_weights = _sort_with_weights(keys, part_weights)
         keys, part_weights = _merge_equal_keys(keys, part_weights)
         # Lists begin elsewhere only where edges were merged, here or in an earlier part.
+        # _FIND_STARTS writes the new offsets of the part's vertices.
         if stored != first or keys.size < last - first:
             start_args = (
                 np.int64(keys.size),
@@ -308,6 +310,7 @@ def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
     """
     types = (np.int32, np.dtype(np.float32) if weights is None else weights.dtype)
     size = np.int64(keys.size)
+    # _COUNT_SETS counts the runs of equal keys, which are adjacent.
     counter = cp.zeros(1, np.int64)
     launch(kernel(_COUNT_SETS, *types), keys.size, (keys, size, counter))
     n_sets = int(counter.get()[0])
@@ -324,6 +327,8 @@ def _merge_equal_keys(keys: Array, weights: Array) -> tuple[Array, Array]:
     lowest = None
     if weights is not None:
         lowest = cp.empty(n_sets, np.dtype(f"i{weights.dtype.itemsize}"))
+    # _TAKE_SETS writes the key of each run to ``distinct``, and the first weight of a run, as an
+    # integer of the same order, to ``lowest``. Smaller weights of the run then lower it.
     launch(kernel(_TAKE_SETS, *types), keys.size, (keys, sets, weights, size, distinct, lowest))
     if weights is not None:
         lower_weights(sets, weights, 1, lowest)

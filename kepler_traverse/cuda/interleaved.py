@@ -204,6 +204,8 @@ class InterleavedDistances:
         ``offsets`` are those of the CSR. Distances above ``limit`` do not count; None is no limit.
         """
         k, n = self.shape
+        # A record per source and block of PIECE vertices. ``fold_records`` reduces those of a
+        # source to one.
         n_blocks = -(-n // PIECE)
         records = cp.empty((k, n_blocks, _WORDS), np.int64)
         # the largest sum that counts
@@ -244,7 +246,7 @@ class InterleavedDistances:
             "weights": in_units,
             "n_vertices": np.int64(self.shape[1]),
             "sources": cp.asarray(sources),
-            "limit": kind.type(sums_up_to(limit, self.unit, kind)),
+            "limit": kind.type(sums_up_to(limit, self.unit, kind)),  # the largest sum within it
             "violations": violations,
         }
         entry = self._kernel(_CHECK, WORDS=words_per_thread(self.lines.shape[1], kind))

@@ -248,7 +248,7 @@ class ShortSearches:
         table_bytes = self._table_bytes(tier)
         shared = table_bytes if tier.in_shared else 0
         # Each block takes one source after the other, with one table.
-        blocks = min(k, blocks_at_once(search, shared))
+        blocks = min(k, blocks_at_once(search, shared))  # as many as the device runs at once
         if not tier.in_shared:
             # as many tables as MAX_TABLE_BYTES hold, and one even if it is larger
             blocks = max(1, min(blocks, MAX_TABLE_BYTES // table_bytes))

@@ -45,7 +45,7 @@ def renumber(columns: list[Array], dtype: np.dtype) -> tuple[Array, list[Array]]
     occupied = [column for column in columns if column.size]
     if not occupied:
         return cp.zeros(0, kind), [cp.zeros(0, dtype) for _ in columns]
-    extents = [extent(column) for column in occupied]
+    extents = [extent(column) for column in occupied]  # the smallest and the largest id of each
     lowest = min(low for low, _ in extents)
     span = max(high for _, high in extents) - lowest + 1
 

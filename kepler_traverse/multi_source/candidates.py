@@ -133,6 +133,8 @@ class Candidates:
         ``strategies`` are those of the algorithm, of which one searches over a hierarchy.
         ``rounded``: as if the weights were rounded to integers, which a hierarchy needs.
         """
+        # The strategy that would search over the hierarchy; None if there is one already, or if
+        # none can be built.
         sweep = _find_sweep(self._work, strategies, rounded)
         if sweep is None or not self._has_small_hierarchy:
             return None
@@ -222,6 +224,8 @@ def _fit_strategy(
     group_in = {capacity.sums.dtype: group}
     # Each wider type, a dtype, that sums of the longest paths may need.
     for kind in capacity.sums.wider_types:
+        # For floats the same strategy, for int64 the one that adds int64. ``Shape.weight`` is the
+        # bytes of a distance, by which memory is estimated.
         strategy_in_kind = strategy_for_dtype(strategy, strategies.many, kind)
         shape_in_kind = shape._replace(weight=kind.itemsize)
         # The weights are there once more, in the wider type, and so are those of the reverse.
@@ -294,6 +298,7 @@ def _list_sizes(
     sizes = {
         strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())
     }
+    # ``looks_up`` says that the query's targets are few enough to be looked up one by one.
     if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
         # The group of a sweep, or more sources if their lookups still are no more than _LOOKUPS.
         by_lookups = int(_LOOKUPS / max(query.targets_per_source, 1))
@@ -316,6 +321,7 @@ def _estimate_seconds(
     # A strategy that finds no paths returns all distances and predecessors in their place.
     if shape.keep == "paths" and not strategy.finds_paths:
         shape = shape._replace(keep="all")
+    # Fitted seconds per unit of work, times the amounts that ``strategy.terms`` returns.
     return load_costs(device).seconds(
         work.algorithm, strategy, shape, n_sources, group, get_machine(device)
     )

@@ -230,7 +230,8 @@ class Registry:
         if graph.device == "cuda" and query.output == "paths":
             query = replace(query, output="all")  # no strategy of this device finds paths
 
-        # The nearest targets may also be found by searches that begin at them.
+        # The nearest targets may also be found by searches that begin at them, unless paths are
+        # walked back later (``walks``): these need sums from the sources on.
         single, many = self.listed_for(strategy, graph.device)
         if query.nearest is not None and not query.walks:
             plan_distances = partial(
@@ -246,6 +247,7 @@ class Registry:
             is_exact = has_exact_sums(graph, self.algorithm.counts_hops, query.limit)
             if not is_exact and not graph.has_negative_weights:
                 strategy = "from_targets"
+        # The last ones are for BFS, by which a plan surveys how deep the graph is.
         strategies = Strategies(many, single, self.searches or single)
         work = Workload(graph, name, query, n_sources)
         return MultiSourcePlan(work, strategies, strategy, memory, shape)
@@ -259,8 +261,10 @@ class Registry:
     ) -> SearchTogether:
         """Return a search for the nearest source of each vertex, or for the k nearest.
 
-        ``plan_for`` and ``may_take_one`` are those of ``KNearestSearch``: what plans a search from
-        each source, and whether one search from all sources may take its place.
+        ``plan_for`` and ``may_take_one`` are used for the k nearest only.
+        ``plan_for(n_sources=n, forms=forms)`` returns a plan of a search from each source, and
+        ``may_take_one`` says whether one search from all sources may take its place. The job passes
+        False where its user has named a strategy.
         """
         name = self.algorithm.name
         # The predecessors lead from a vertex back to its nearest source. With ``k`` the sources are
@@ -291,7 +295,7 @@ class Registry:
         ``given`` are their other arguments, not yet checked.
         """
         find_kind(given.result)  # imports plug-ins, if the library has no such kind
-        given = given.by_its_kind()
+        given = given.by_its_kind()  # "nearest" with ``k`` becomes the kind of the k nearest
         index = get_index(sources)
         call = self._with_or_without_hierarchy(self._check_call(graph, sources, given))
         question = call.question
@@ -303,6 +307,7 @@ class Registry:
             if question.kind.one_search:  # such as the nearest source of each vertex
                 return self._search_together(call, meter)
 
+            # A stream searches while it is read, and so closes the meter itself.
             plan = self._plan_with_hierarchy(call)
             if given.stream:
                 cycle_error = partial(outputs.cycle_in_direction, direction=question.direction)
@@ -336,7 +341,7 @@ class Registry:
         graph, numbers, ids, given = outputs.check_arguments(graph, sources, given, self.algorithm)
         name = self.algorithm.name
         kind = RESULT_KINDS[given.result]
-        targets = Targets.of(graph, ids)
+        targets = Targets.of(graph, ids)  # ids with their vertex numbers; None without targets
         target_numbers = None if targets is None else targets.numbers
         options = check_options(
             kind, graph, name, given.of_kind, sources=numbers, targets=target_numbers
@@ -346,6 +351,7 @@ class Registry:
         sampled_sources = getattr(options, "sources", None)
         if sampled_sources is not None:
             numbers = sampled_sources
+        # None if ``given.limit`` is one limit for all sources.
         limits = outputs.limits_per_source(
             graph, self.algorithm, kind, given.limit, sources, numbers
         )
@@ -375,10 +381,14 @@ class Registry:
         """Return a plan for the searches of a call. With ``hierarchy="auto"`` a hierarchy is built
         first, if that is estimated to save time.
         """
+        # The first plan supplies the estimates. No hierarchy is built if the caller has named a
+        # strategy or bounded the memory.
         plan = self._plan_call(call)
         given = call.given
         if given.hierarchy != "auto" or plan.is_named or given.memory is not None:
             return plan
+        # None: the graph has a hierarchy already, or none is likely to pay. ``is_worth_it`` wants
+        # seconds saved for this number of sources, also if the estimates are somewhat wrong.
         estimate = plan.estimate_hierarchy()
         if estimate is None or not estimate.is_worth_it(plan.n_sources):
             return plan
@@ -390,7 +400,7 @@ class Registry:
         except HierarchyError as error:
             LOG.info("no hierarchy: %s", error)
             return plan
-        return self._plan_call(call)
+        return self._plan_call(call)  # strategies over the hierarchy are usable now
 
     def _plan_call(self, call: _Call, **changes: Any) -> MultiSourcePlan:
         """Return a plan for the searches of a call. ``changes`` take the place of arguments of
@@ -469,8 +479,9 @@ class Registry:
         written = {name: None if value is None else name for name, value in of_kind.items()}
         rules.check(kind, self.algorithm.name, {"pairs": "pairs", **written})
 
+        # ``ends`` are two columns of ids, with the index of the user's table of pairs, or None.
         if destinations is None:
-            ends = pairs.ends_of_pairs(origins)
+            ends = pairs.ends_of_pairs(origins)  # one argument has both columns
         else:
             ends = pairs.ends_of_columns(origins, destinations)
         begins, stops = pairs.numbers_of_pairs(graph, ends.origins, ends.destinations)
@@ -516,6 +527,7 @@ class Registry:
                 kind=kind, algorithm=self.algorithm.name, options=options, pairs=table
             )
             asked = question.asked(graph, plan.query)
+            # ``cut=False``: with negative weights the groups keep vertices beyond the limit.
             groups = plan.iter_groups(table.sources, table.lists, cut=False)
             loads = outputs.loads_frame(
                 kind.make_loads(asked), groups, frames.frames_on(graph.device)

@@ -75,6 +75,8 @@ def explain_hierarchy(plan: Any) -> str:
     A hierarchy needs integer weights. For float weights the text says how to get integers, and only
     where a hierarchy of these would pay.
     """
+    # None for float weights, for a graph that has a hierarchy, or that is not likely to have a
+    # small one.
     estimate = plan.estimate_hierarchy()
     if estimate is not None:
         return str(estimate)
@@ -82,6 +84,8 @@ def explain_hierarchy(plan: Any) -> str:
     estimate = plan.estimate_hierarchy(rounded=True)
     if estimate is None or estimate.seconds_saved(plan.n_sources) <= 0:
         return ""
+    # A power of ten that all weights are multiples of, or None; else one that is small beside the
+    # weights, to which these are rounded.
     unit = find_decimal_unit(plan.graph)
     if unit is not None:
         how = f"integer_weights(graph) counts the weights in units of {unit:g}, none rounded"

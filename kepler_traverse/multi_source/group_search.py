@@ -82,6 +82,8 @@ class GroupSearch:
         if strategy.sums == "float":
             rounded = sums.round_limits(query)
 
+        # ``query_for`` asks for distances of all vertices where the strategy finds no paths, or
+        # takes no targets per source.
         search: Any = strategy.plan(sums.graph, query_for(strategy, rounded), group)
         if query.has_target_lists:
             search = _take_target_lists(search, strategy, query)

@@ -51,6 +51,7 @@ def one_at_a_time(single: Strategy, algorithm: str) -> MultiSourceStrategy:
             one.
             """
             for source in sources:
+                # Without a lock, as the plan for many sources holds its own.
                 result = single_plan.run_unguarded(int(source))
                 xp = namespace(result.distance)
                 # All distances, those of the targets, or the number of vertices at each hop count.

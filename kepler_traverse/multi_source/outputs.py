@@ -206,6 +206,7 @@ def check_arguments(
         "direction='in'" if arguments.choice("direction", direction, DIRECTIONS) == "in" else None
     )
     written["stream"] = "stream" if stream else None
+    # From here on ``values`` are the arguments at whose values the rules of this call look.
     values = {
         "sources": sources,
         "targets": call.targets,
@@ -217,11 +218,14 @@ def check_arguments(
     refuse(violations(given_options, CALL_RULES))
     rules.check(kind, algorithm.name, written)
 
+    # the pandas indexes of these two arguments, None where one has no index
     indexes = {"sources": get_index(sources), "targets": get_index(call.targets)}
     numbers = source_numbers(graph, given_sources(sources))
     targets = None if call.targets is None else arguments.ids("targets", call.targets)
 
-    # Values per source and per target belong to their index, or are in their order.
+    # Values per source and per target belong to their index, or are in their order. A ``Partner``
+    # has what they belong to: the index and the vertex numbers, and a function that finds the
+    # vertices of the labels of an index.
     partners = {
         "sources": Partner("sources", indexes["sources"], numbers, partial(find_vertices, graph))
     }
@@ -354,9 +358,9 @@ def limits_per_source(
     """
     name = algorithm.limit_name
     limits = arguments.limits(name, limit, numbers.size)
-    if limits is None:
+    if limits is None:  # one limit for all sources, or none
         return None
-    rules.check(kind, algorithm.name, {"limits": name})
+    rules.check(kind, algorithm.name, {"limits": name})  # refuses kinds that take one limit only
     if isinstance(sources, (set, frozenset)):
         raise InputError(f"sources must be a list, in the order of {name}; a set has no order")
 
@@ -403,6 +407,7 @@ def compute_result(plan: Any, numbers: np.ndarray, question: Question, meter: Me
     groups = plan.iter_groups(distinct, cut=False)
     try:
         with meter.running():
+            # ``over`` yields the groups, and reports their sources as done.
             return form.make(meter.over(groups), distinct, places)
     except BaseException:  # a kept error keeps this frame, and with it the plan's memory
         plan.release()
@@ -505,6 +510,7 @@ def _columns_of_sources(
     """
     # Records are in the order of the searches. Unless the result has the same order, they are taken
     # source by source: ``starts`` has the first record of each source of the result.
+    # ``records.sizes`` has the records of each search, ``records.values`` their arrays by name.
     records = join_records([records_of_group(asked, group) for group in groups])
     sizes = records.sizes[places]
     values = records.values

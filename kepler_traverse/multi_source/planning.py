@@ -107,7 +107,7 @@ class MultiSourcePlan:
         self.shape = shapes.at_nearest
         self.depth = self.shape.depth
         self.is_named = name != "auto"
-        self.sums = Sums(graph, algorithm, work.query.limit)
+        self.sums = Sums(graph, algorithm, work.query.limit)  # the types that sums may need
         self._work = work
         self._strategies = strategies
         # Only results of this thread are not copied, and only it may change the strategy.
@@ -259,7 +259,7 @@ class MultiSourcePlan:
                 return self.run(numbers, lists, cut)  # all in the type that is wider still
             parts.append(result)
             done += len(result)
-        joined = join_traversals(parts)
+        joined = join_traversals(parts)  # of several groups, as those of one
         if cut:
             return self._cut(joined)
         return joined
@@ -349,6 +349,7 @@ class MultiSourcePlan:
         limits = self._work.query.limits
         begin = 0
         while begin < numbers.size:
+            # ``size`` is the most sources of the group. Each group may have another strategy.
             search, strategy, size = self._next_search(numbers.size - begin)
             end = min(begin + size, numbers.size)
             lists_of_group = None
@@ -360,7 +361,7 @@ class MultiSourcePlan:
             if limits is None:
                 yield group
             else:
-                yield group.within(limits.of(group.sources))
+                yield group.within(limits.of(group.sources))  # farther vertices become unreached
             del group  # before the next one is made
 
     def _run(
@@ -382,12 +383,14 @@ class MultiSourcePlan:
         with self._lock:
             began = self._clock()  # which tests replace
             started = time.perf_counter()
+            # ``outcome.sources`` are those that were searched from, the first of ``numbers``.
             outcome = search_group(search, numbers, lists, output)
             if self._may_change:
                 # Kernels may still run when a search returns.
                 if self.graph.device == "cuda":
                     cuda.cp.cuda.get_current_stream().synchronize()
                 self._choice.note(strategy.name, outcome.sources.size, self._clock() - began)
+        # It names the strategy that ran: for sums in int64 it is not the chosen one.
         group = outcome.to_traversals(self.algorithm, strategy, self._strategies.many, output)
         LOG.debug(
             "%s: searched from %d sources in %.3g s",
@@ -408,6 +411,7 @@ class MultiSourcePlan:
             self._allocate()
             size = self.group
             if self._may_change:
+                # By the estimates, corrected by the times that ``_run`` has noted.
                 current = self.strategy.name
                 name, size = self._choice.next(current, n_left)
                 try:

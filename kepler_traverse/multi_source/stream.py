@@ -56,6 +56,7 @@ class ResultStream(SharedIterator):
         self._meter = meter
         self._cycle_error = cycle_error
         self._form: ResultForm | None = form
+        # Not cut at the limit, as each kind of result leaves out what is beyond it.
         self._groups: Any = form.plan.iter_groups(numbers, cut=False)
 
     def __next__(self) -> Any:

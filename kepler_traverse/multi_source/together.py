@@ -170,7 +170,7 @@ class NearestSearch(SearchTogether):
         """
         graph, n_sources = require_sources(work)
         self._strategies = strategies
-        chosen = pick(strategies, strategy, graph)
+        chosen = pick(strategies, strategy, graph)  # with "auto" the first default that fits
         owners = 3 * 8 * graph.n_vertices  # arrays of ``nearest_columns``
         # A copy of the graph with one vertex more, and an edge from it to each source. True: the
         # search finds predecessors, which lead back to the nearest source.
@@ -199,12 +199,13 @@ class NearestSearch(SearchTogether):
                 self._strategies,
                 name,
                 self.query,
+                # the lengths of the edges to the sources, by source; None: 0, or one hop
                 getattr(options.of_kind, "start_costs", None),
             )
         with options.clock("certify"):
             # ``rooted`` is the graph with the additional vertex, the source of ``result``.
             if options.certified:
-                certify(rooted, result).require()
+                certify(rooted, result).require()  # raises CertificateError
         options.advance(numbers.size)
 
         columns = nearest_columns(self.graph, result, self.query.limit)
@@ -262,6 +263,8 @@ class KNearestSearch(SearchTogether):
         labels = 8 * graph.n_vertices * (2 * self._k + _ARRAYS_OF_MERGE)
         about = f"the {self._k} nearest of {n_sources} sources"
 
+        # One search takes sums that are exact integers of 0 or more, and on a GPU the memory for
+        # its labels. ``may_take_one`` is False where the caller wants a strategy of its choice.
         if may_take_one and takes_one_search(graph, work.counts_hops, min(self._k, n_sources)):
             limit = work.query.limit
             query = make_query(graph, work.algorithm, predecessors=False, limit=limit)
@@ -272,6 +275,8 @@ class KNearestSearch(SearchTogether):
             super().__init__(work._replace(query=query), strategy, 3 * labels, why)
             return
 
+        # "sparse": distances may come as entries of reached vertices alone, which can be merged,
+        # too.
         plan = self.searches = plan_for(n_sources=n_sources, forms=("sparse",))
         why = f"{plan.why}; {about}"
         super().__init__(work._replace(query=plan.query), plan.strategy, plan.nbytes + labels, why)
@@ -291,7 +296,7 @@ class KNearestSearch(SearchTogether):
             parts = [np.sort(numbers)]
         else:
             parts = [members for _, members in groups]
-        # Rows of each group, and the rounds of its longest search.
+        # Rows of each group (vertex, rank, source, distance), and the rounds of its longest search.
         try:
             results = [self.make_rows(sources, options) for sources in parts]
         except BaseException:  # a kept error keeps this frame, and with it the plan's memory
@@ -328,9 +333,14 @@ class KNearestSearch(SearchTogether):
         # the row of each, to which its sum is written.
         vertex, _, source, _ = (to_host(each) for each in rows)
         table = pair_table(source, vertex.astype(np.int64))
+        # ``sums_at_targets`` walks the paths back along distances of all vertices, and adds up. So
+        # the searches themselves add up no columns (``walks=None``), and return arrays with a row
+        # per source (``forms=()``).
         plan = self._plan_for(n_sources=table.sources.size, forms=(), walks=None, output="all")
         sums: dict[str, np.ndarray] = {}
         begin = 0
+        # ``cut=False``: vertices beyond the limit stay in the groups, as paths may lead through
+        # them where weights are negative. ``sums_at_targets`` applies the limit.
         for group in plan.iter_groups(table.sources, cut=False):
             lists = table.lists.part(begin, begin + len(group))
             begin += len(group)
@@ -341,7 +351,7 @@ class KNearestSearch(SearchTogether):
                 if name not in sums:
                     sums[name] = np.zeros(vertex.size, values.dtype)
                 sums[name][table.rows[first : first + values.size]] = values
-        if not sums:  # without a row
+        if not sums:  # without a row: empty arrays of the types that the columns have
             return {ALONG + name: value[:0] for name, value in along.values.items()}
         return sums
 
@@ -368,12 +378,15 @@ class KNearestSearch(SearchTogether):
                 distance, owner = search_labels(graph, algorithm, ascending, k, limit)
             with clock("certify"):
                 if certified:
+                    # raises CertificateError
                     certify_labels(graph, algorithm, ascending, limit, distance, owner)
             options.advance(ascending.size)
             # One search counts as one round, since it does not report any.
             return rows_of_labels(graph, algorithm, ascending, distance, owner), 1
 
-        # A search from each source, merged group by group.
+        # A search from each source, merged group by group. With negative weights searches pass
+        # vertices beyond the limit. ``cut=False`` keeps these in the groups, as the certificate
+        # needs them; ``merge_groups`` leaves them out.
         self.searches.adopt()  # this thread gets results that are not copied
         groups = self.searches.iter_groups(ascending, cut=False)
         rounds = 0
@@ -389,10 +402,11 @@ class KNearestSearch(SearchTogether):
                 rounds = max(rounds, *map(int, group.rounds))
                 with clock("certify"):
                     if certified:
-                        certify_group(graph, group)
+                        certify_group(graph, group)  # raises CertificateError
                 yield group
                 options.advance(len(group))
 
+        # Of the same shape and meaning as above: (n_vertices, k), positions in ``ascending`` or -1.
         distance, owner = merge_groups(
             certified_groups(), graph.n_vertices, k, limit, namespace(graph.offsets)
         )
@@ -455,6 +469,8 @@ class SearchFromTargets:
         """
         n = self._graph.n_vertices
         k = self._nearest.k
+        # In the reverse graph the targets of a group are the sources: their k nearest for a vertex
+        # are its k nearest targets.
         reverse = graph_in_direction(self._graph, "in")
         options = RunOptions(certified=self._is_certified)
         labels = []

@@ -154,6 +154,8 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
     # A name of a strategy for one source names the loop that runs it.
     if any(each.is_called(name) for each in single):
         name_of_single = name
+    # ``pick`` refuses a strategy that cannot run on the graph, and takes the first default for
+    # "auto".
     loop = one_at_a_time(pick(single, name_of_single, work.graph), work.algorithm)
     if name != "auto":
         return Usable(loop, [pick([*strategies.many, loop], name, work.graph)])
@@ -258,18 +260,23 @@ def _check_shape(shape: Any, graph: Graph) -> None:
 
 
 def _may_end_early(work: Workload, usable: Usable) -> bool:
-    """Return whether a sample of searches is of use: searches may end before they have reached all
-    vertices, and a strategy may be chosen that is fast where they do (``short_search``).
+    """Return whether a few trial searches are worth making before a strategy is chosen.
+
+    They are if searches may end before they have reached all vertices, and if ``short_search``,
+    which is fast where they do, may be chosen. The trial searches are those of ``sample_reach``.
     """
     graph = work.graph
     query = work.query
-    # A sample is of searches with non-negative weights.
+    # Trial searches take non-negative weights only.
     if graph.has_negative_weights or not graph.n_edges:
         return False
     weights: Any = graph.weights
-    # The searches that a sample makes, which touch only what they reach, add floats.
+    # Trial searches, which touch only what they reach, add floats.
     if work.algorithm == "sssp" and weights.dtype.kind == "i":
         return False
+    # A search ends at the limit, or once its targets are settled: those of the query, or targets of
+    # its own. Where each source has its own, ``query.sample`` has some sources with their targets,
+    # from which the trial searches are made.
     knows_end = query.limit is not None or query.targets is not None or query.sample is not None
     return knows_end and any(each.name == "short_search" for each in usable.strategies)
 
@@ -290,6 +297,8 @@ def _sample_searches(work: Workload, known: Shape | None) -> Shapes | None:
     # _MIN_SAMPLE_EDGES and never more than _MAX_SAMPLE_EDGES.
     affordable = int(_SAMPLE_SHARE * work.n_sources * graph.n_edges)
     max_edges = min(max(_MIN_SAMPLE_EDGES, affordable), _MAX_SAMPLE_EDGES)
+    # ``sample(query=...)`` returns ``base`` with the reach that the searches of a query have, or
+    # ``base`` as it is if they visit too many edges to be called short.
     sample = partial(
         short_search.sample_reach, graph, base, counts_hops=work.counts_hops, most=max_edges
     )

@@ -51,11 +51,12 @@ class RoundLoop:
                 # earlier, after 16, 32, 64, ... rounds.
                 if graph.has_negative_weights and run.frontier_size:
                     if n_rounds > graph.n_vertices:
-                        negative_cycles.give_up(graph, run.parent)
+                        negative_cycles.give_up(graph, run.parent)  # always raises
                     if n_rounds >= next_search:
+                        # raises if the parents form a negative cycle
                         negative_cycles.search(graph, run.parent)
                         next_search *= 2
-            run.finish(source)
+            run.finish(source)  # checks for overflow, and finds predecessors if they are wanted
 
             # With negative weights a path may lead through vertices beyond the limit, so all of
             # them were computed.

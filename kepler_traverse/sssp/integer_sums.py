@@ -161,6 +161,7 @@ def _plan(graph, query):
             if overflows.any() and limit is None:
                 raise overflow_error()
 
+        # None if the query wants no predecessors.
         predecessor = cpu_steps.point_back(host, query, sources, distance)
         if query.output == "targets":
             distance = distance[:, query.targets]
@@ -240,10 +241,10 @@ def _bellman_ford(graph, source: int, distance) -> int:
         frontier = _relax(Edges.of(graph), frontier, n_rounds, distance, parent, queued_in)
         n_rounds += 1
         if n_rounds >= next_search and frontier.size:
-            negative_cycles.search(graph, parent)
+            negative_cycles.search(graph, parent)  # raises if the parents form a negative cycle
             next_search *= 2
         if n_rounds > n and frontier.size:
-            negative_cycles.give_up(graph, parent)
+            negative_cycles.give_up(graph, parent)  # always raises
     if distance.min() <= _LOWEST:  # no path without a cycle is so short
         negative_cycles.give_up(graph, parent)
     return n_rounds

@@ -72,7 +72,7 @@ def plan(graph, query):
     # Predecessors are found after the search, so their queues may take the memory of its piles.
     run.queue, run.next_queue = piles[:2]
     limit = as_distance(query.limit, dtype)  # infinite without one
-    targets = query.shared_targets  # an empty array without any
+    targets = query.shared_targets  # target vertices, an empty array without any
     edges = Edges.of(graph)
     width = pile_width(graph)
     sizes, bounds = new_state(dtype)
@@ -98,7 +98,7 @@ def plan(graph, query):
             sizes[_ROUNDS] += 1
             search(edges, _CONTINUE, limit, targets, width, shared_from, state)
 
-        run.finish(source)
+        run.finish(source)  # checks for overflow, and finds predecessors if they are wanted
         # Without a stop at targets ``bounds[1]``, up to where the result is complete, is infinite.
         # Then the limit of the query is the bound.
         complete_to = bounds[1]

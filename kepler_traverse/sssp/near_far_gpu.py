@@ -71,7 +71,7 @@ def plan(graph, query) -> TracedSearch:
     )
 
     if constants["TRACE"]:
-        trace = cp.zeros(words(constants["TRACE"]), np.int64)
+        trace = cp.zeros(words(constants["TRACE"]), np.int64)  # of so many iterations
     else:
         trace = None
 
@@ -84,7 +84,7 @@ def plan(graph, query) -> TracedSearch:
 
     args = run.arguments() | {
         "width": first_width(graph, query.targets is not None, edges_per_width),
-        **target_arguments(query.copy_targets_to_gpu()),
+        **target_arguments(query.copy_targets_to_gpu()),  # the targets and their number
         "n_local_rounds": np.int32(local_rounds_for(graph)),
         # Set for each traversal.
         "source": graph.targets.dtype.type(0),
@@ -95,6 +95,7 @@ def plan(graph, query) -> TracedSearch:
         "trace": trace,
     }
     # Arguments are packed once. Barriers of the grid need all of its blocks resident at once.
+    # ``prepare`` returns a function that launches the kernel, with other values for some arguments.
     search = prepare(run.relax["all"], blocks_at_once(run.relax["all"]), args)
     packed = arrays["packed"]  # per vertex its distance and predecessor in one word, or None
     stamps = run.queued_in  # per vertex the last step that queued it

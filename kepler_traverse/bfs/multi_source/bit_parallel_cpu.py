@@ -123,7 +123,7 @@ def plan(graph, query, group: int):
         if query.output == "counts":
             counts = run.counts(k, depth)
         else:
-            columns = None  # all vertices
+            columns = None  # all vertices; else vertex numbers, ascending and distinct
             if query.output == "targets":
                 columns = query.targets if lists is None else lists.union()
             distance = run.distances(k, depth, columns)
@@ -428,6 +428,7 @@ def _arrive(v, seen, lanes, found, planes, level, digits):
     ``digits``, unless it is empty, counts the vertices per source in binary: bit d of the counter
     of a source is its bit in ``digits[d]``, a bitset.
     """
+    # ``take_new`` leaves in ``found[v]`` what ``seen[v]`` lacks, and adds that to ``seen[v]``.
     if not take_new(found, seen, v, lanes):
         return False
     n = seen.shape[0]
@@ -521,7 +522,7 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
         while chunk < bounds.size - 1:
             for v in range(bounds[chunk], bounds[chunk + 1]):
                 is_found[v] = 0
-                if is_full(seen, v, lanes):
+                if is_full(seen, v, lanes):  # all sources that still search have reached it
                     continue
                 # Begin with what is seen, so that ``is_full`` can tell when to stop. ``_arrive``
                 # takes these sources out again.
@@ -529,7 +530,7 @@ def _pull(n_threads, chunks, edges, bits, lanes, level, counts):
                 for e in range(offsets[v], offsets[v + 1]):
                     u = sources[e]
                     if in_front[u]:
-                        or_row(found, v, front, u, lanes)
+                        or_row(found, v, front, u, lanes)  # found[v] |= front[u]
                         if is_full(found, v, lanes):
                             break
                 if _arrive(v, seen, lanes, found, planes, level, digits):
@@ -571,13 +572,13 @@ def _push(edges, frontier, bits, lanes, level, counts, next_frontier):
         for e in range(offsets[u], offsets[u + 1]):
             v = targets[e]
             if is_found[v] == 0:
-                if is_full(seen, v, lanes):
+                if is_full(seen, v, lanes):  # all sources that still search have reached it
                     continue
                 is_found[v] = 1
-                copy_row(found, v, seen, v, lanes)
+                copy_row(found, v, seen, v, lanes)  # found[v] = seen[v]
                 next_frontier[n_candidates] = v
                 n_candidates += 1
-            or_row(found, v, front, u, lanes)
+            or_row(found, v, front, u, lanes)  # found[v] |= front[u]
 
     # A candidate is discovered only if a source reaches it that had not seen it. The others leave
     # the queue, and their flag is cleared.

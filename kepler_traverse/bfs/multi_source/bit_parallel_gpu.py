@@ -120,7 +120,7 @@ def memory(shape, query, group: int) -> int:
             planes = PLANES * (2 ** (-(-n_planes // PLANES)).bit_length())
     bitsets = (4 + planes) * group // 8 * n
     # Edge chunks of 8 bytes: those of a pushed frontier, and those of all hubs.
-    tuning = query.get_tuning(BitParallelGpuTuning)
+    tuning = query.get_tuning(BitParallelGpuTuning)  # the defaults, unless the query has its own
     chunks = 8 * (_push_capacity(n, m, tuning) + 2 * m // tuning.chunk + 2)
 
     # Results: distances of all vertices; or of the targets, whose bitsets are copied first.

@@ -142,7 +142,7 @@ def make_segments(in_offsets: Array, size: int, chunk: int) -> list[Segment]:
     edges = word_offsets[cuts].tolist()
 
     # Chunks of hubs are listed in the order of the hubs: count those before each segment.
-    hubs, degrees = graph_statistics.hubs(in_offsets, chunk)
+    hubs, degrees = graph_statistics.hubs(in_offsets, chunk)  # their numbers ascend
     chunks_before = np.append(0, np.cumsum(-(-degrees // chunk)))
     chunks = chunks_before[np.searchsorted(hubs, np.array(cuts) * WORD)].tolist()
     return [

@@ -128,6 +128,8 @@ def plan(graph, query, group: int):
         bound = unreached
     else:
         bound = sum_dtype.type(min(int(query.limit) + 1, int(unreached)))
+    # Hub labels, if the graph has some and they answer this query faster than a search; else None.
+    # ``looks_up``: the targets of each source are few, and are looked up one by one.
     labels = answering_labels(graph, query, "hops")
     if labels is not None or looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, bound, labels)
@@ -168,12 +170,15 @@ def plan(graph, query, group: int):
             """Sweep for the sources of the i-th line: ``lanes`` sources, fewer in the last one."""
             line = slice(i * lanes, (i + 1) * lanes)
             n_sources = positions[line].size
+            # It leaves in ``states[i].lines`` a lane of hops per source.
             search(positions[line], edges, states[i].arrays(), unreached, doublings)
             if counts_only:
                 deepest[i] = count_hops(states[i].lines, n_sources, bound, counts[line])
 
         def write_line_rows(i: int, _thread: int) -> None:
-            """Write the rows of the sources of the i-th line, in the type that ``rows`` has."""
+            """Write the rows of the sources of the i-th line, in the type that ``rows`` has. If it
+            is too narrow, some are left out, and ``deepest`` shows that.
+            """
             line = slice(i * lanes, min((i + 1) * lanes, k))
             deepest[i] = write_hops(states[i].lines, columns, rows[line], bound)
 
@@ -194,6 +199,7 @@ def plan(graph, query, group: int):
 
         # an earlier group may have needed a wider type
         distance = rows[:k].astype(needed, copy=False)
+        # None if the query wants no predecessors.
         predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
         return MultiSourceOutcome(distance, predecessor, limits, rounds)
 

@@ -166,13 +166,13 @@ def memory(shape, query, group: int) -> int:
     """
     n = shape.n_vertices
     depth = 2 * shape.depth  # other searches may be deeper than the one that is known
-    tuning = query.get_tuning(SourcePerBlockTuning)
+    tuning = query.get_tuning(SourcePerBlockTuning)  # the defaults, unless the query has its own
     blocks = min(group, _max_blocks(n, tuning))
     n_arrays = group if query.output == "all" else blocks
     width = max(hops_dtype(depth).itemsize, 2)
     if hops_dtype(shape.depth).itemsize == 1:
         width += 1  # results of int8 exist together with the int16 that they are converted from
-    distances = n_arrays * row_pitch(n) * width
+    distances = n_arrays * row_pitch(n) * width  # rows are padded to ``row_pitch`` elements
     queues = 2 * shape.index * min(n, tuning.spill_capacity)
     spilled = blocks * (queues + _choose_layout(n, tuning).outside)
 
@@ -291,7 +291,7 @@ def plan(graph, query, group: int):
         limit or its targets stopped it, else the limit of the query.
         """
         sources = np.asarray(sources, np.int64)
-        run.wait_for(lists)
+        run.wait_for(lists)  # sets the targets of each source, if it has its own
         levels, stops = run.search(sources)
         limits = [query.limit if stop == _STOPPED_NOWHERE else stop for stop in stops.tolist()]
         # A search that was not stopped has run out of vertices: its last level was empty.
@@ -424,6 +424,7 @@ class _Run:
         on_device = cp.asarray(sources)
         while True:
             self._search(on_device)
+            # the words on the host, as a structured array with the fields of the kernel's struct
             outcome = self.outcome[: sources.size].get().view(struct_layout(_FILE, "Outcome"))
             levels = outcome["levels"].astype(np.int64)
             stops = outcome["stopped"].astype(np.int64)
@@ -446,6 +447,8 @@ class _Run:
         if self.counts_of_levels is not None:
             self.counts_of_levels.data.memset_async(0, self.counts_of_levels.nbytes)
         last_level = np.int32(MAX_HOP_COUNT if query.limit is None else query.limit)
+        # By name: these, public attributes of this run, the targets, and arrays of the graph. The
+        # kernel takes those that its struct declares.
         args = named(
             self,
             graph,

@@ -311,7 +311,7 @@ def step(run: Run, level: int) -> int:
     else:
         run.steps["many_blocks"] += 1
         _launch_many_blocks(run, level)
-    run.count_targets_left()
+    run.count_targets_left()  # a kernel, whose result is the second counter below
 
     size, run.targets_left, n_levels = frontier.read_counters()
     if not is_alone:

@@ -158,7 +158,7 @@ def expand_contract(run: VertexRun, level: int) -> None:
     frontier = run.frontier
     frontier.clear_counters()
     run.launch(_EXPAND_CONTRACT, frontier.size, frontier.size, level + 1)
-    run.count_targets_left()
+    run.count_targets_left()  # a kernel, whose result is the second counter below
     size, run.targets_left, *_ = frontier.read_counters()
     # Duplicates may fill the queue. The distances list each vertex of the level once.
     if size > frontier.capacity:

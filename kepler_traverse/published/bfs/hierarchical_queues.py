@@ -167,7 +167,8 @@ class WarpQueueRun(_Run):
         mean, _, largest = degree_statistics(graph.offsets)
         self.knobs = knobs = query.knobs or rule(mean, largest, self.blocks * BLOCK)
 
-        # With edge chunks, the queues hold these in place of vertices.
+        # With edge chunks, the queues hold these in place of vertices. ``owner`` has the vertex of
+        # each chunk, ``first`` the first chunk of each vertex, and ``offsets`` the edges of chunks.
         chunks = None
         if knobs.split_above:
             chunks = split(graph, knobs.split_above)
@@ -245,7 +246,7 @@ def step(run: WarpQueueRun, level: int) -> int | None:
         last_level=np.int32(last_level),
         max_frontier=np.int64(max_frontier),
     )
-    run.count_targets_left()
+    run.count_targets_left()  # a kernel, whose result is the second counter below
     size, run.targets_left, n_levels, *_ = frontier.read_counters()
     # The single block writes its last frontier to the next queue. The grid has exchanged the queues
     # in each level, so that after an even number the frontier is in the same queue as before.

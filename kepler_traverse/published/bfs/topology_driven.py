@@ -278,7 +278,8 @@ def plan_relaxation(entry: Entry):
         """Allocate the state of a search in ``graph`` with the options ``query``. Return
         ``traverse(source)``, which uses the state each time.
         """
-        # predecessors are found when the search has ended
+        # Predecessors are found when the search has ended. ``levels`` makes a search of the state
+        # and of the step that is repeated until the frontier is empty, here a round.
         search = levels(new_run, scan_level)(graph, replace(query, predecessors=False))
         predecessors = Predecessors(graph, query)
 
@@ -324,6 +325,7 @@ def plan_by_degree(graph, query):
     if query.targets is not None:
         target_vertices = rank[cp.asarray(query.targets)].astype(np.int64).get()
     renamed = replace(graph, offsets=offsets, targets=targets, weights=None)
+    # ``levels`` makes a search of a state, ``by_thread``, and of the step for one level.
     search = levels(by_thread, scan_level)(
         renamed, replace(query, predecessors=False, targets=target_vertices)
     )

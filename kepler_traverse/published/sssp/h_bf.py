@@ -385,6 +385,7 @@ def _launch_round(run: Run, count: int, i: int, size: int) -> None:
     key = (frontier.queue.data.ptr, i)
     pack = partial(run.arguments_of_round, i)
     changed: dict[str, Any] = {"n_frontier": np.int64(frontier.size), "round": np.int32(count)}
+    # ``launch_blocks`` calls ``pack`` for a new key only; ``changed`` differs from round to round.
     blocks = n_blocks(threads, BLOCK, max_grid(BLOCK))
     run.launches["relax"].launch_blocks(blocks, key, pack, **changed)
     if run.hubs is not None:

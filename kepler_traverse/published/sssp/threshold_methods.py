@@ -204,7 +204,7 @@ class Run(gpu_steps.Run):
             round=np.int32(self.rounds),
         )
         self.rounds += 1
-        self.frontier.advance()
+        self.frontier.advance()  # waits, and makes the vertices that were queued the frontier
 
     def settle(self, current: int, size: int, light: int) -> None:
         """Relax pile ``current``, of ``size`` vertices, in rounds until no vertex falls into it.

@@ -84,6 +84,7 @@ def plan(graph, query, group: int):
     # Few targets are looked up; otherwise the whole hierarchy is swept.
     if query.sums is not None and query.output == "targets" and query.targets is not None:
         return _plan_sums(graph, query)
+    # Hub labels, if the graph has some and they answer this query faster than a search; else None.
     labels = answering_labels(graph, query, "weights")
     if labels is not None or looks_up(query, graph.n_vertices):
         return _plan_lookups(graph, query, labels)
@@ -109,7 +110,8 @@ def plan(graph, query, group: int):
         SweepState(graph.n_vertices, swept.offsets.size - 1, sum_dtype)
         for _ in range(threads.max_threads())
     ]
-    # Above all finite distances, for ``MultiSourceOutcome.below``.
+    # Above all finite distances: ``MultiSourceOutcome.below``, by which the caller tells whether
+    # sums may have been rounded.
     above_longest = math.nextafter(hierarchy.longest * hierarchy.unit, math.inf)
 
     def traverse(sources, lists=None) -> MultiSourceOutcome:
@@ -127,6 +129,8 @@ def plan(graph, query, group: int):
 
         def sweep_line(i: int, thread: int) -> None:
             """Sweep for the sources of the i-th line, ``lanes`` of them, and write their rows."""
+            # ``search`` goes upward from each source, then sweeps downward. It leaves a lane of
+            # sums per source in ``state.lines``.
             state = states[thread]
             first = i * lanes
             line_positions = positions[first : first + lanes]

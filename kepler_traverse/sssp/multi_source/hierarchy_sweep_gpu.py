@@ -166,6 +166,7 @@ def plan(graph, query, group: int):
     ``graph`` is a ``Graph`` on a GPU that has a hierarchy of its weights, and ``query`` a
     ``Query``, the options of the search.
     """
+    # Hub labels, if the graph has some and they answer this query faster than a search; else None.
     labels = answering_labels(graph, query, "weights")
     if labels is not None:
         return _plan_labels(graph, query, labels)
@@ -218,6 +219,7 @@ def _plan_labels(graph, query, labels):
             sizes = np.diff(lists.offsets)  # of each source
             ends = lists.vertices
         begins = cp.asarray(np.repeat(source_numbers, sizes))
+        # int64 sums in units, one per pair; a sum of ``bound`` or more is no distance
         sums = device.between(begins, cp.asarray(np.asarray(ends, np.int64)))
 
         # Sums that floats would round depend on the order of addition. Then all sources are
@@ -266,7 +268,7 @@ class _Run:
         self._query = query
         self._group = group
         self._hierarchy = hierarchy = graph.derived.known_hierarchy("weights")
-        self._device = on_gpu(hierarchy)
+        self._device = on_gpu(hierarchy)  # its edges upward, and its sweep, in GPU memory
         self._sum_dtype = sum_dtype = hierarchy.dtype
         self._lanes = lanes = _lanes(group)
         self._bound = int(first_beyond(query.limit, hierarchy, graph.weights.dtype))
@@ -358,6 +360,7 @@ class _Run:
         highest_within = min(highest, self._bound - 1)
         dtype = self._graph.weights.dtype
         scale = Scale(hierarchy.unit, dtype, self._bound, highest_within)
+        # The lines as distances, of ``k`` lanes: ``scale`` turns sums in units into floats.
         interleaved = InterleavedDistances(self.lines, k, scale)
         rounds = [hierarchy.levels] * k
         limits = [query.limit] * k
@@ -371,6 +374,7 @@ class _Run:
             return MultiSourceOutcome(interleaved, None, limits, rounds, below=below)
         out = None if self._rows is None else self._rows[:k]
         distance = interleaved.rows(self._columns, out)
+        # None if no predecessors are wanted.
         predecessor = gpu_steps.finish_each(self._single, sources, distance)
         return MultiSourceOutcome(distance, predecessor, limits, rounds, below=below)
 

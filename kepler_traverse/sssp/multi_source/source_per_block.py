@@ -63,6 +63,7 @@ def memory(shape, query, group: int) -> int:
     else:
         at_targets = 0
     predecessor_bytes = group * n * shape.index if query.predecessors else 0
+    # the state of one search, which finds predecessors and overflows
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     scratch = blocks * (3 * n * shape.index + 3 * (n // 8 + 4)) + 64 * group
     return (n_arrays * n + at_targets) * shape.weight + scratch + predecessor_bytes + single
@@ -163,12 +164,14 @@ def plan(graph, query, group: int):
         list.
         """
         sources = np.asarray(sources, np.int64)
-        run.wait_for(lists)
+        run.wait_for(lists)  # sets the targets of each source, if it has its own
         rounds, complete, below = run.search(sources)
+        # None if no predecessors are wanted. PrecisionError if a distance overflows.
         predecessor = gpu_steps.finish_each(run.single, sources, run.distance)
         # ``complete`` is infinite where a search was not stopped by its targets: then the limit of
         # the query is the bound.
         limits = [query.limit if np.isinf(distance) else float(distance) for distance in complete]
+        # No finite distance of a search is beyond its last threshold.
         highest = float(below.max(initial=0))
         return MultiSourceOutcome(
             run.distances(sources.size), predecessor, limits, rounds, below=highest
@@ -262,6 +265,8 @@ class _Run:
         keys_at_targets = None
         if self.at_target_vertices is not None:
             keys_at_targets = self.at_target_vertices.view(key_type)
+        # By name: these, public attributes of this run, and arrays of the graph. The kernel takes
+        # those that its struct declares.
         args = named(
             self,
             graph,

@@ -45,7 +45,7 @@ def memory(shape, query, group: int) -> int:
     ``group`` the number of sources that are searched together.
     """
     n = shape.n_vertices
-    tuning = query.get_tuning(SourcePerLaneTuning)
+    tuning = query.get_tuning(SourcePerLaneTuning)  # the defaults, unless the query has its own
     n_chunks = 2 * shape.n_edges // min(tuning.uneven_chunk, tuning.even_chunk) + 1
     state = n * (GROUP * shape.weight + 8) + 8 * n_chunks
     if query.output == "targets" and query.targets is not None:
@@ -54,6 +54,7 @@ def memory(shape, query, group: int) -> int:
         columns = n
     predecessor_bytes = group * n * shape.index if query.predecessors else 0
     target_bytes = GROUP * (n if query.targets is not None or query.has_target_lists else 0)
+    # the state of one search, which finds predecessors and overflows
     single = gpu_steps.memory(n, shape.n_edges, query.predecessors)
     return state + group * columns * shape.weight + target_bytes + predecessor_bytes + single + 4096
 
@@ -138,6 +139,7 @@ def plan(graph, query, _group: int):
         # Each source has distances at the targets of all sources; take those of its own list.
         if lists is not None and query.output == "targets":
             distance = lists.take(distance, union)
+        # ``below``: no finite distance is beyond the last threshold.
         return MultiSourceOutcome(
             distance, predecessor, limits, [rounds] * k, below=float(threshold)
         )
@@ -191,7 +193,7 @@ class _Run:
         may_overflow = query.limit is None and cpu_steps.may_overflow(graph)
         self._single = gpu_steps.Run(graph, query) if query.predecessors or may_overflow else None
         self.limit = as_distance(query.limit, real)
-        may_stop = query.may_stop
+        may_stop = query.may_stop  # it has a limit or targets
         # Any vertex is near in one of 32 searches. Where degrees are uneven, piles save little work
         # and cost rounds.
         is_all_near = is_uneven and not may_stop
@@ -320,6 +322,7 @@ class _Run:
         else:
             by_vertex = self._distances[self._target_vertices]
         distance = cp.ascontiguousarray(by_vertex[:, :k].T)
+        # Raises PrecisionError for an overflow. None without ``single``, or if none are wanted.
         predecessor = gpu_steps.finish_each(single, sources, distance)
         if query.output == "targets" and single is not None:
             distance = distance[:, self._target_vertices]

@@ -140,6 +140,7 @@ def plan(graph: Any, query: Query, _group: int) -> Any:
         threads.for_each(sweep_lanes, overflows.size)
         if overflows.any():
             raise cpu_steps.overflow_error(graph)
+        # None if the query wants no predecessors.
         predecessor = cpu_steps.point_back(graph, query, source_numbers, distance)
         # one round each, as each edge is relaxed once
         return MultiSourceOutcome(distance, predecessor, [limit] * k, [1] * k)
@@ -200,6 +201,8 @@ def _sweep(begins, edges, state, doublings):
             if not is_reached[head]:
                 is_reached[head] = 1
                 clear_line(lines, head + _FIRST_LINE, unreached, doublings)
+            # relaxes the edge in all lanes: line ``head`` takes line ``p`` plus the weight, where
+            # that is smaller, and not beyond the limit in line 0
             lower_by_line(lines, head + _FIRST_LINE, p + _FIRST_LINE, edges.weights[e], doublings)
 
 

@@ -182,7 +182,9 @@ def prove_output(
         _refuse_other_partitions(graph, settings, identity)
 
     # Every result in the parts.
-    prover: Any  # a ``Prover`` or a ``Retraversal``, which verifies the sources of all parts
+    # A ``Prover`` certifies the distances of the files; a ``Retraversal`` computes the results
+    # again, and ``RecomputedPart`` compares them with the files.
+    prover: Any
     if can_certify(graph, question):
         prover = Prover(graph, question, findings)
         part_class = Part
@@ -203,10 +205,12 @@ def prove_output(
         for name, make in tables_of_graph(settings).items():
             makers[name] = lambda _parts, make=make: [make(graph)]  # type: ignore[misc]
         _check_tables(store, manifest, makers, findings)
+    # Folders that have a log of Delta Lake or Iceberg over the parts.
     for log_folder, fault in wrong_tables(store, manifest).items():
         findings.add("table", log_folder, fault)
 
-    # Whether each source was verified.
+    # Whether each source was verified. ``finalize`` certifies the sources that still wait for
+    # others, with which they would be certified at once.
     prover.finalize()
     n_proven = sum(findings.proven.values())
     if not findings.faults and n_proven != manifest["sources"]:
@@ -242,6 +246,8 @@ def _refuse_other_partitions(graph: Graph, settings: Settings, identity: Identit
 
     A partition is the sources of one value of a column, whose parts are in one folder.
     """
+    # ``partitions`` has the number of sources by the name of each folder, and ``numbers`` the
+    # sources in the order of the folders.
     sources, _ = choose_sources(graph, settings)
     numbers, partitions = by_partition(graph, settings, sources)
     is_of_run = digest_of_ids(get_names(graph, numbers)) == identity["sources"]

@@ -150,7 +150,7 @@ def merge_settings(
 
     Raises UsageError (values are wrong or contradict) or InputError (a plug-in cannot be used).
     """
-    # Each value for itself.
+    # Each value for itself: its type is checked.
     values = _merge_values(flags, config, environment)
     try:
         settings = _make_settings(values)
@@ -158,14 +158,16 @@ def merge_settings(
         raise UsageError(with_failed_plugins(_describe_error(error, flags, config))) from None
     refuse_failed_plugins()
 
-    # What follows from others.
+    # What follows from others. A shard "auto" becomes I/N, by variables of Slurm or Kubernetes.
     shard = parse_shard(settings.shard, environment)
     settings = replace(settings, shard=None if shard is None else str(shard))
     if settings.pairs is not None and "result" not in values:
         settings = replace(settings, result="pairs")
     settings = _with_implied_values(settings)
 
-    # Values that no type describes, and values together.
+    # Values that no type describes, and values together. In errors options are called by their
+    # flags (``flag_text``). Rules about the columns of the user's tables are checked later, by
+    # ``read_settings``, since the headers are not read here (``has_tables``).
     _check_texts(settings, flags, config)
     _check_networks(settings, flags, config)
     _refuse_listed_files(settings, flags, config)
@@ -206,6 +208,7 @@ def _with_implied_values(settings: Settings) -> Settings:
     """Return settings in which values that follow from others are set: the kind of the result, all
     vertices as sources, and the device.
     """
+    # "nearest" and "k_nearest" stand for other kinds, too, if there are targets or a ``k``.
     result, k = rules.choose_kind(settings.result, settings.nearest_k, settings.targets is not None)
     settings = replace(settings, result=result, nearest_k=k)
     takes_all_sources = settings.sampled or settings.kind.of_labels

@@ -165,6 +165,8 @@ class _Plan:
         distance[source] = 0
         # cuGraph does not know vertices without edges. A source that no edge leaves reaches itself.
         if self._graph.derived.degrees[source]:
+            # Each worker returns some vertex numbers with their distances; ``sentinel`` is the
+            # number by which cuGraph marks unreached vertices of a type.
             for vertices, theirs in self.cugraph.search(self._graph, source, limit, dtype):
                 distance[vertices] = np.where(
                     theirs == sentinel(theirs.dtype), unreached, theirs.astype(dtype, copy=False)
@@ -280,6 +282,7 @@ class MgEngine:
         ``batch_size`` is that of the settings: "auto" has it chosen here.
         """
         graph = self._graph
+        # sizes of the job: bytes of a search (``state_bytes``) and of a row, and rows per source
         load = make_load(prepared)
 
         # Estimates per GPU. A partition has the tail of each edge, too, of up to 8 bytes. cuGraph's

@@ -120,6 +120,8 @@ def write_part(
         size = partial.stat().st_size
         if not is_wanted():
             raise NotWantedError(f"part {number} has been given to another worker")
+        # ``stored`` says how an object store has taken the file, its version among others; None in
+        # a folder.
         stored = store.move_in(partial, name)
     finally:
         partial.unlink(missing_ok=True)
@@ -329,7 +331,9 @@ def _open_writer(
 
     # Sources and targets repeat, so they use a dictionary. Vertices ascend within a source, and
     # hops of vertices with close numbers differ by little, so they use differences. For road
-    # networks this takes two thirds of the size of a dictionary, in half the time.
+    # networks this takes two thirds of the size of a dictionary, in half the time. Rows per vertex
+    # (``written_as``) often have the same vertices as those of the source before, so that the
+    # encoded pages of "vertex" are kept and reused (``repeated``).
     integers = [field.name for field in schema if pa.types.is_integer(field.type)]
     encoding = Encoding(
         options={

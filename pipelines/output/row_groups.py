@@ -233,6 +233,8 @@ class RowGroupWriter:
         size = -(-table.num_rows // n_groups)
         for start in range(0, table.num_rows, size):
             encode = partial(self._encode, table.slice(start, size))
+            # The encoders may work on other threads: they return the row groups that are ready, in
+            # order, which may be none or earlier ones. ``close`` writes the rest.
             for group in self._encoders.begin(encode):
                 self._add(group)
 
@@ -368,17 +370,23 @@ def encoded_column(column: pa.ChunkedArray, field: pa.Field, encoding: Encoding)
             [chunk.dictionary_decode() for chunk in column.chunks], field.type
         )
 
+    # ``encoding.repeated`` names the columns of which a row group often holds the same arrays as the
+    # one before, such as the vertices that many sources reach alike. Only their pages are kept.
     options = encoding.writer_options(field.name)
     if field.name not in encoding.repeated:
         return _encode_by_pyarrow(column, field, options)
 
-    # Kept pages are found by the addresses of the arrays, and by which slices of them the column
-    # has. The column itself is kept, too, so that its memory is not freed, and no other array gets
-    # its addresses.
-    addresses = tuple(
+    # Pages are kept in two levels. The outer key has the set of arrays, by the addresses of their
+    # buffers: row groups that are cut from the same arrays share one of the few entries of the
+    # cache, however often and in whatever order their chunks have the arrays. The inner key has
+    # that order, with the rows that each chunk takes: equal keys mean equal values.
+    # An entry keeps a column, too, so that the memory of its arrays is not freed, and no other
+    # array gets their addresses.
+    addresses = tuple(  # one tuple per chunk; 0 for a buffer that is absent, as without nulls
         tuple(buffer.address if buffer else 0 for buffer in chunk.buffers())
         for chunk in column.chunks
     )
+    # ``encoding.key`` has the options of encoding, since files with other options have other pages.
     key = (field, encoding.key(field.name), frozenset(addresses))
     _, pages_of_slices = _REPEATED.get(key, lambda: (column, {}))
     slices = tuple((chunk.offset, len(chunk)) for chunk in column.chunks)
@@ -471,6 +479,7 @@ def _encode_runs(
             sizes, encoding.writer_options(field.name, is_stated=False), example
         )
 
+    # kept by type and name of the column, its options of encoding, and the numbers of rows
     runs = _RUNS.get((field, encoding.key(field.name), sizes), make)
     # The dictionary page: of integers it is written here; of other types pyarrow encodes the values
     # once each, and the page is taken out of that.

@@ -200,7 +200,8 @@ class VertexRows(HostRows):
         the limit and the targets.
         """
         # ``last`` is the selection (reached vertices) of the source before, or None. ``select``
-        # returns it itself if this source reaches the same vertices.
+        # returns it itself if this source reaches the same vertices. ``n_edges`` is the number of
+        # stored edges that leave them, which is then the same, too.
         last, n_edges = self._last
         selection = select(self.graph, written.distance, last=last, empty=BUFFERS.empty)
         if selection is not last:
@@ -208,6 +209,7 @@ class VertexRows(HostRows):
         # threads may overwrite each other here; each continues with its own ``selection``
         self._last = selection, n_edges
 
+        # ``columns_of_source`` returns the columns of the kind but the source's, by name.
         columns = columns_of_source(asked, written, selection)
         arrays = {"source": self._source_column(written.source, selection.size)}
         arrays |= {name: arrow_array(column) for name, column in columns.items()}
@@ -367,10 +369,13 @@ def _make_vertex_rows(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
     graph = asked.graph
     query = asked.query
     for traversal in traversals:
+        # columns of the kind but the source's, for the vertices that the question shows
         columns = columns_of_source(asked, traversal)
         source = np.full(len(columns["vertex"].values), traversal.source)
         table = arrow_table({"source": Column.of_vertices(graph, source), **columns})
         total = checksum_of_rows(traversal.source, bits_of_columns(columns))
+        # The histogram is of what is within the limit and the targets; edges are those of all that
+        # the search has reached.
         histogram = make_histogram(traversal.cut(query.limit, query.targets))
         counts = count_edges(graph, traversal), traversal.rounds, [histogram]
         yield Rows(Answer.of_one(get_id(graph, traversal.source), table, total), counts)
@@ -419,6 +424,9 @@ def _make_records(asked: Asked, traversals: Traversals) -> Iterator[Rows]:
         # are made, and nothing is computed twice.
         stats = GroupStats()
         records = records_of_group(asked, group, stats.add_levels)
+        # ``records.sizes`` has the number of rows of each source. If ``counts_rows``, the histogram
+        # is of the distances in the rows; else of those that the searches have returned, within the
+        # limit and the targets.
         source = np.repeat(group.sources, records.sizes)
         columns = columns_of_records(asked, source, records.values)
         if asked.kind.counts_rows:

@@ -147,9 +147,9 @@ def check_folder(
         # Where all writers share a run that has begun, finish lists its parts, which may be many.
         is_known = shared and not store.is_local and store.has(MANIFEST)
         names = [MANIFEST] if is_known else sorted(store.versions())
-        refuse_others_files(store, names)
+        refuse_others_files(store, names)  # files that this job never writes
         if log is not None:
-            log.find_record()
+            log.find_record()  # into ``log.record``, if the shard has one
     except NotADirectoryError:
         raise OutputError(f"{store}: this is a file; --output takes a folder") from None
     except OSError as error:
@@ -579,10 +579,12 @@ class OutputFolder:
             # and readers add the seconds of commits to those of the manifest: here they would count
             # twice.
             own: Any = self.manifest | {"seconds": {}}
+            # ``put_new`` creates the file, or changes nothing and returns False if there is one.
             with writing_to(self.store):
                 is_first = self.store.put_new(MANIFEST, _to_text(own))
             if not (is_first or may_be_there):
                 raise OutputError(f"{self.store}: {_STANDS_THERE[False]}")
+            # That of this process, or of the one that was first.
             manifest = check_folder(self.store, resume=True, shared=True)
         assert manifest is not None  # this process or another one has just written it
 

@@ -141,6 +141,7 @@ class BatchRun:
         ``earlier``: manifest of the earlier run, whose entries of the parts are compared.
         """
         manifest = self.folder.manifest
+        # tables whose files are unchanged get into the new manifest
         self.folder.keep_tables(earlier["tables"])
         recorded = {entry["file"]: entry for entry in earlier["parts"]}
         store = self.folder.store
@@ -159,6 +160,7 @@ class BatchRun:
             ):
                 summary = record
             elif name in versions:
+                # ``checked_part`` reads the file; None if it is not complete and correct.
                 with store.local([name]) as folder:
                     summary = checked_part(
                         folder, part, self.layout, sources, self.prepared.graph, record
@@ -286,7 +288,7 @@ class BatchRun:
         manifest = folder.manifest
         self._files_before = {part["file"] for part in manifest["parts"]}
         if self._shard is None:  # a shared run has begun in ``OutputFolder.join``
-            folder.begin()
+            folder.begin()  # deletes what a killed run has left, and writes the first manifest
         with status_on_error(folder):
             try:
                 if self.batches:
@@ -321,6 +323,8 @@ class BatchRun:
             seconds = _add_by_step(self.prepared.seconds, times, correction)
             manifest["seconds"] = {step: round(value, 3) for step, value in seconds.items()}
             steps.compiled(seconds["compile"])
+        # A shared run adds its seconds to the next commit. ``save`` with a status writes the whole
+        # manifest; in a shared run it writes that commit.
         if self._shard is not None:
             folder.add_seconds(manifest["seconds"])
 
@@ -334,7 +338,7 @@ class BatchRun:
             parts = [folder.path / name for name in names]
             for name, make in answered_tables(self._settings).items():
                 folder.put_table(name, make(parts))
-            folder.count_traffic()
+            folder.count_traffic()  # requests to object stores, for the manifest
             self._say_unconnected()
             folder.complete()
 

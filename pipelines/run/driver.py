@@ -287,14 +287,19 @@ class _Run:
             self._refuse_others(earlier)
         with OutputFolder(destination.output, destination.shard, destination.log) as folder:
             # A folder is there now, with its lock. A store has nothing of this run yet.
+            # ``begin_folder`` tells the watching process that there are files which --resume can
+            # finish.
             if destination.output.is_local:
                 self._supervision.begin_folder()
 
-            # The manifest, with what the earlier run has measured.
+            # The manifest, with what the earlier run has measured. ``record`` is what this shard
+            # has recorded in the log of a run in an object store; None elsewhere.
             record = destination.log.record
             if earlier is not None:
                 self._resume_choice(earlier, record)
             folder.manifest = self._manifest
+            # ``join`` begins the shared run, unless another process has, and returns the manifest
+            # that is there. Where none may be there, one that has come meanwhile is an error.
             is_shared = destination.shard is not None
             if is_shared:
                 may_be_there = self._settings.resume or not destination.is_alone
@@ -308,6 +313,7 @@ class _Run:
             )
             if earlier is not None:
                 self._keep_parts(batches, earlier, record)
+            # ``keeps``: the file of the earlier run is on disk unchanged.
             for name, make in tables_of_graph(self._settings).items():
                 if not batches.keeps(name):
                     folder.put_table(name, [make(self._prepared.graph)])
@@ -316,7 +322,7 @@ class _Run:
             try:
                 if earlier is not None and not is_shared and batches.nothing_is_missing(earlier):
                     folder.manifest = earlier  # the run is complete, and its manifest stays
-                else:
+                else:  # search, write parts, and complete the folder unless the run is shared
                     batches.run(engine.answer)
             finally:
                 batches.write_report()
@@ -386,7 +392,8 @@ def suggesting_mg(settings: Settings) -> Iterator[None]:
 
         with_mg = replace(settings, engine=MG)
         may_help = settings.algorithm == "sssp" or isinstance(error, MemoryError)
-        # It is suggested only if it takes these settings, perhaps without some flags.
+        # It is suggested only if it takes these settings, perhaps without some flags: ``MG_ROWS``
+        # are its rules, and ``find_idle`` finds settings that would have no effect.
         if may_help and settings.engine == "auto" and not any(violations(with_mg, MG_ROWS)):
             text += f"; or take --engine {MG}, which partitions the graph over all GPUs"
             idle_flags = [flag_of_key(violation.option) for violation in find_idle(with_mg)]
@@ -403,8 +410,11 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
     identity = make_identity(
         prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
     )
-    # The strategy is the one that measured times have chosen, if there was a choice. The shard is
-    # left out of the settings, so that all processes of a shared run write the same.
+    # ``identity`` has all that determines the content of the parts, and "fingerprint" is its digest
+    # (without the sources of a sample), by which the parts of another run are told apart. ``means``
+    # says what a row of the result is. The strategy is the one that measured times have chosen, if
+    # there was a choice. The shard is left out of the settings, so that all processes of a shared
+    # run write the same.
     manifest: Manifest = {
         "format": FORMAT,
         "status": "running",

@@ -170,6 +170,8 @@ class KeplerEngine:
         planned = prepared.plan.strategy.name
         sizing = prepared.sizing
         batch_size = sizing.batch_size
+        # ``chosen`` names the strategy of a worker's first plan. It also has a GPU wait for its
+        # kernels, so that the times of strategies can be compared.
         request = replace(prepared.request, chosen=planned)
         prepared.request = request
         if len(sizing.strategies) < 2:
@@ -234,13 +236,16 @@ class KeplerEngine:
         if self._settings.shard is not None:
             name = f"shard {self._settings.shard}"
         worker = TraversalWorker(self.make_work(run), address=name)
+        # ``hold`` gives the worker what workers in other processes load; it plans again if the
+        # chosen strategy is not that of the plan.
         # The worker alone refers to the plan from now on: a change of the strategy releases it.
         plan = vars(run.prepared).pop("plan")
         worker.hold(run.prepared.graph, plan)
         ready = time.perf_counter()
         compiled = compile_clock.thread_seconds() - compiled_before
         times = {"start": ready - started - compiled, "compile": compiled}
-        run.announce(times)
+        run.announce(times)  # prints that the batches begin
+        # If this process dies from now on, the one that watches it resumes with worker processes.
         self._supervision.begin()
 
         def run_task(task: Task, begin_next: Callable[[], object]) -> list[BatchOutcome]:
@@ -275,6 +280,7 @@ class KeplerEngine:
                 processes.start()
             if not processes.has_workers:
                 processes.add(n_workers, work.device)
+            # Each process loads the graph and plans; this waits until all have done so.
             processes.give(ProcessWorker(work), run.batches_of)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}
@@ -312,6 +318,7 @@ class KeplerEngine:
                 if run.prepared.folder is not None:
                     shared_folders.append(run.prepared.folder.parent)
             distinct = list(dict.fromkeys(shared_folders))
+            # Raise an error unless all workers can run the job, and see these folders.
             check_existing(self._settings, work.device, distinct, run.url)
 
         # Where driver and workers share no folder, the graph goes to them through the object store
@@ -340,11 +347,12 @@ class KeplerEngine:
                     task.heartbeat,
                     task.strategy,
                     key=key,
-                    pure=False,
+                    pure=False,  # a call writes files, so that no earlier result serves
                 )
 
             if work.output is None:  # workers send their heartbeats, which are kept in files here
                 client.subscribe_topic(plugin, functools.partial(write_heartbeat, run.folder.path))
+            # Each worker loads the graph and plans when it sets up the plug-in.
             give_plugin(client, TraversalPlugin(work, plugin), plugin)
             ready = time.perf_counter()
             times = {"store": stored - started, "start": ready - stored}
@@ -392,6 +400,7 @@ class KeplerEngine:
             layout=run.layout,
             graph_folder=prepared.folder or run.folder.graph,
             graph_cache=cache if shares_store_only else "",
+            # digest of the inputs of the graph, by which its copy in a cache is found
             origin=prepared.origin or origin_of_graph(prepared.graph),
             output=None if shares_store_only else run.folder.path,
             url=run.url,

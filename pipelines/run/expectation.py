@@ -167,6 +167,7 @@ def _try_sources(prepared: Prepared, plan: MultiSourcePlan) -> Trial | None:
     that took, or None if all of the sources fail.
     """
     traverser = traverser_for(prepared.graph, plan, prepared.request)
+    # whether a part has the sums over all its sources (loads), and no rows per source
     adds_up = prepared.request.kind.adds_up
     first = _try_part(prepared, traverser, 1)  # it also does what is done once for all sources
     if first is None:
@@ -287,11 +288,13 @@ def _scale(
     group = max(1, n_sources)  # a shard may have none
     if prepared.graph.device == "cpu":
         group = min(group, sizing.batch_size)
+    # ``trial.once`` are the seconds that the first search takes for all. ``_growth`` is the ratio of
+    # the estimated seconds of a group to those of the trial.
     n_groups = n_sources / group
     search = trial.once + trial.search * _growth(plan, trial.sources, group) * n_groups
     passes_ratio = _count_passes(plan, group) / _count_passes(plan, trial.sources) * n_groups
 
-    # Rows, in proportion to the sources.
+    # Rows, in proportion to the sources, and what each part takes whatever its sources are.
     sources_ratio = n_sources / trial.sources
     write = trial.per_part * n_parts + (trial.write - trial.per_part) * sources_ratio
     finish = trial.certify * passes_ratio + write
@@ -306,6 +309,8 @@ def _scale(
         steps["start"] = START_SECONDS[prepared.graph.device]
         search /= _speedup_of_workers(prepared)
         finish /= sizing.workers
+    # The run builds a hierarchy if the estimate says that it saves enough seconds for all sources.
+    # It is None if the graph has one, or is not likely to have a small one.
     estimate = None
     if settings.hierarchy == "auto" and settings.strategy == "auto":
         estimate = plan.estimate_hierarchy()

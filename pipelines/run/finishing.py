@@ -77,8 +77,11 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     InputError
         A given table cannot be read, or has changed.
     """
+    # Shards record their parts by commits, which the log has in order. ``_read_manifest`` adds the
+    # commits to the manifest.
     log = CommitLog(store)
     manifest = _read_manifest(store, log)
+    # ``mark_fits``: ``_SUCCESS`` exists and has the checksum of the manifest.
     if manifest["status"] == "done" and mark_fits(store):
         _refuse_changed(store, manifest)
         # The call that completed the run may have been killed before it wrote the report.
@@ -97,6 +100,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     checked = set[str]()  # SHA-256 of the parts that were found whole
     is_first = False  # whether this call has closed the log
     while True:
+        # the settings of the run, with the present paths of tables that have moved
         settings = replace(checked_settings(manifest["settings"]), **(tables or {}))
         _check_parts(store, manifest, log, list_tables(settings), checked)
         folder = OutputFolder(store)
@@ -107,6 +111,9 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
         _put_tables(folder, settings)
         # FileNotFoundError: another call has completed the run, and has deleted the folder of the
         # log.
+        # ``close`` adds the last commit, with the tables and the numbers of requests to the object
+        # store (``TRAFFIC.take``). It returns False, and adds nothing, if there are commits that
+        # were not read: the next round reads them.
         with writing_to(store), contextlib.suppress(FileNotFoundError):
             is_first = log.close(manifest["tables"], TRAFFIC.take())
         manifest = _read_manifest(store, log)
@@ -118,7 +125,7 @@ def finish_run(store: Store, tables: dict[str, Any] | None = None) -> tuple[Mani
     folder.complete()
     _put_report(store, manifest)
     with writing_to(store):
-        if store.is_local:
+        if store.is_local:  # what killed shards have left in the folder
             delete_left(store.path, LEFT_BY_SHARDS)
         else:  # what a job that was killed has left for workers that share no folder with it
             store.delete(graph_folder(store.path, Shard(0, 1)).name)
@@ -153,6 +160,7 @@ def _check_parts(
     ``checked``: SHA-256 of the parts that need no check; those that this call has checked are
     added. Raises OutputError for files that are not of the run.
     """
+    # ``layout`` has the names of all parts that the run must have, by its sources and batch size.
     recorded = {part["file"]: part for part in manifest["parts"]}
     layout = read_layout(manifest)
     if layout.n_parts != manifest["batches"]:
@@ -170,6 +178,8 @@ def _check_parts(
     ]
     damaged = []
     if unchecked or not checked:  # the first call looks for files of others in any case
+        # Versions of the files by name. Refused are files that no job of this kind writes, and then
+        # parts and tables of another run, whose rows readers would take for results.
         versions = store.versions()
         refuse_others_files(store, versions)
         refuse_further_files(store, versions, layout, tables)
@@ -186,6 +196,7 @@ def _check_parts(
         parts = [number for number, name in enumerate(names) if name in to_compute]
         shards = _name_shards(log, parts)
         raise IncompleteError(f"{store}: {'; '.join(faults)}; run {shards} again, and then finish")
+    # The ids of the sources of all parts, in order, against the digest of those of the run.
     sources = [source for name in names for source in recorded[name]["sources"]]
     if digest_of_ids(sources) != manifest["identity"]["sources"]:
         raise OutputError(

@@ -72,19 +72,23 @@ def read_given_table(
     InputError
         The file cannot be read, or ``choose`` refuses its columns.
     """
+    # ``_choose_ids`` calls ``choose``, and refuses a table that has a name of a column twice.
     in_memory = table_in_memory(path)
     if in_memory is not None:
         return in_memory, _choose_ids(path, what, in_memory.column_names, choose)
     try:
         file = local_path(path)
         if _is_parquet(file):
+            # A file inside a table of Delta Lake or Iceberg is refused: only the log of that table
+            # says which of its files and rows are live.
             refuse_log_table(path, what)
             with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
                 names = _choose_ids(path, what, parquet.schema_arrow.names, choose)
+                # Refuse a file whose columns would unpack to more memory than it may take.
                 require_parquet_at(file, path)
                 return parquet.read(), names
 
-        require_text_at(file, path)
+        require_text_at(file, path)  # refuse a compressed text that unpacks to an absurd size
         parse_options = csv.ParseOptions(delimiter=detect_delimiter(file))
         # The header comes first: which columns hold ids decides the types of all columns.
         with csv.open_csv(file, parse_options=parse_options) as reader:
@@ -93,6 +97,8 @@ def read_given_table(
     except InputError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
+        # A path that cannot be read may be the folder of such a table with a log: the error of this
+        # call says so, and what to do instead.
         refuse_unread_table(path, what, error)
         problem = one_line(getattr(error, "strerror", None) or error, 300)
         raise InputError(f"{path}: the table of {what} cannot be read: {problem}") from None

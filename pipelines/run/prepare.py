@@ -142,6 +142,7 @@ def prepare(
     else:
         origin = origin_of_graph(graph_in_memory)
     _start_compiling(settings)
+    # ``folder`` is where the graph is stored already; None if it is not.
     graph, folder, reused = obtain_graph(settings, origin, stored, graph_in_memory)
     if settings.hierarchy == "no":
         graph = graph.derived.without_hierarchy()
@@ -170,6 +171,8 @@ def prepare(
             f"{option_text('epsilon', epsilon)} needs all {graph.n_vertices:,} "
             "vertices as sources: the result is exact"
         )
+    # With --partition-by the sources are ordered by a column, and the parts of each of its values
+    # have a folder. ``check_geometry`` refuses a --geometry that the result or the graph lacks.
     partitions = None  # all parts are in one folder
     if settings.partition_by is not None:
         numbers, partitions = by_partition(graph, settings, numbers)
@@ -203,6 +206,8 @@ def prepare(
     is_new = _add_hierarchy_if_it_pays(settings, prepared)
     if _prove_labels(settings, prepared) or is_new:
         _make_plan(settings, prepared)
+    # ``shape`` has what the plan has measured of the graph, such as the share of the vertices that
+    # a search reaches; None for plans without. Workers plan by it, and measure nothing again.
     shape = getattr(prepared.plan, "shape", None)
     prepared.request = replace(prepared.request, shape=shape)
     at_once = _estimate_at_once(settings, prepared.graph, question, numbers.size, shape)
@@ -568,7 +573,7 @@ def _add_labels(settings: Settings, prepared: Prepared) -> None:
     say(repr(labels))
 
     folder = prepared.folder
-    if folder is None or has_labels(folder, labels.metric):
+    if folder is None or has_labels(folder, labels.metric):  # not stored, or with its labels
         return
     _store_hierarchy(settings, prepared, labels.metric)  # labels are read over it
     with writing_to(folder):

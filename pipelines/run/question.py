@@ -253,7 +253,8 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
         if option.metadata.get("job", True) or "setting" in option.metadata
     ]
 
-    # The values; if a run is read again, an error says which file to give.
+    # The values; if a run is read again, an error says which file to give. ``FACTS`` has, for each
+    # file of which the identity has a digest, what the user is to give (``again``).
     advice = {}
     if identity is not None:
         advice = {name: fact.again for name, fact in FACTS.items()}
@@ -271,8 +272,9 @@ def read_question(graph: Graph, settings: Settings, identity: Identity | None = 
                 raise
             raise InputError(f"{error}; give {advice[name]}") from None
 
-    # The question.
-    targets = Targets.of(graph, values["targets"])
+    # The question. Only kinds with sums over sources (``adds_up``) need its pairs or targets to
+    # check their options.
+    targets = Targets.of(graph, values["targets"])  # with their vertex numbers
     values["targets"] = targets
     ends = {}
     if settings.kind.adds_up:

@@ -130,9 +130,10 @@ def _find_or_read(
         elif settings.plan:  # a plan writes nothing, so that a graph that it reads is not stored
             graph = find_graph(settings.graph_cache, origin, device_of(settings), say)
             return PlacedGraph(graph or read(), reused=graph is not None)
-        else:
+        else:  # from the cache; or by ``read``, and then it is stored there
             return cached_graph(settings.graph_cache, origin, device_of(settings), read, say)
     if stored is not None and origin and stored_origin(stored) == origin:
+        # The digest that is stored with the graph is that of these inputs, so it is the same graph.
         # InputError: the graph is half-written, as after a crash of the machine. It is built again.
         with contextlib.suppress(InputError):
             return PlacedGraph(load_graph(stored, device_of(settings)), stored, reused=True)
@@ -166,10 +167,16 @@ def read_edge_list(settings: Settings) -> Graph:
     try:
         with without_warnings():  # the job says these itself, also of a stored graph
             options = read_options(settings)
+            # Options of vertices, such as ``only_vertices``: lists of ids, which the command line
+            # or a caller gives, become ``IdFile`` objects; names of tables in memory their column
+            # of ids; paths of files and None stay.
             options |= {name: ids_given(options[name], name) for name in FILES_OF_IDS}
+            # ``scratch`` is where ``read_graph`` may put edges, and ``build_memory`` the bytes of
+            # memory beyond which it does.
             return read_graph(settings.edges, device=settings.device, **options, **in_files)
     except UnknownVertexError as error:
-        # Advice for an option whose list of ids may be the name of a file.
+        # An id is no vertex of the graph. If an option lists ids, and the error is about it, a
+        # single id may be meant as the name of a file: the error then gets advice on that.
         for name in FILES_OF_IDS:
             ids = getattr(settings, name)
             if isinstance(ids, list) and option_text(name) in str(error):

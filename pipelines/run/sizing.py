@@ -83,9 +83,10 @@ def size_run(
         raise InputError(
             "--gpu-memory has no effect: no GPU answers, so the run is on the CPU; leave it out"
         )
-    _refuse_missing_gpus(settings, machine)
+    _refuse_missing_gpus(settings, machine)  # fewer GPUs than --workers asks for
 
-    # The sizes of the job, or of one shard of it.
+    # The sizes of the job, or of one shard of it. ``per_part`` is the number of sources that fill a
+    # part file of --part-size, by writing a trial part.
     per_part = None
     if settings.part_size is not None and batch_size == "auto":
         per_part = _measure_sources_per_part(prepared, settings.part_size)
@@ -109,6 +110,7 @@ def size_run(
         machine, size = _size_by_workers(settings, machine, batch_size)
     else:
         size = partial(size_up, machine=machine, workers=settings.workers, batch_size=batch_size)
+    # This sizing has memory for further strategies, to which measured times may lead.
     sizing = _with_candidates(settings, prepared, load, size)
 
     # This process runs the batches if it may, and if worker processes would not pay. A shard with
@@ -276,12 +278,13 @@ def make_load(prepared: Prepared, per_part: int | None = None) -> Load:
     elif graph.device == "cpu":
         needs_reverse = certified or request.algorithm == "bfs"
     else:  # a plan that needs the reverse has built it and counts it in its own memory
-        # A certificate with predecessors follows no edge backward. Only multi-source strategies
-        # have the attribute ``reverses``.
+        # A certificate with predecessors follows no edge backward. ``reverses``: whether the
+        # strategy builds the reverse; only multi-source strategies have this attribute.
         reverses = getattr(plan.strategy, "reverses", False)
         needs_reverse = certified and not kind.has_predecessors and not reverses
 
-    # Rows of the result.
+    # Rows of the result: ``size`` has the largest number of rows per source (``most``), and how
+    # many columns hold ids, distances and other numbers. ``rows`` is an estimate per source.
     size = kind.size(request, graph.n_vertices, plan.depth)
     most_rows = size.most
     if kind.adds_up:  # ``EXTRA``: the sums of pairs without a path
@@ -337,8 +340,9 @@ def state_bytes(prepared: Prepared, group: int, nbytes: int) -> int:
         # The depth matters for the rows alone, which are not used.
         visited, _ = estimate_reach(graph, request, getattr(prepared.plan, "shape", None), depth=1)
         nbytes += group * visited * 8 * (1 + request.kind.has_predecessors)
+    # sums of each thread, of kinds that add up over sources; else 0
     nbytes += request.kind.bytes_of_loads(graph, max(prepared.threads, 1), request)
-    if graph.device == "cuda":
+    if graph.device == "cuda":  # what the records of a group and their statistics need there
         nbytes += request.kind.bytes_on_gpu(request, group, graph.n_vertices)
     return nbytes
 

@@ -154,6 +154,7 @@ class Window:
         ``is_trying``: whether a trial is under way, or due. Other tasks then have one batch each.
         """
         left = len(self._waiting)  # number of batches that wait
+        # A pending trial is returned once: its strategy and its number of batches.
         trial = None if self._choice is None else self._choice.take_trial()
         trial_strategy = ""
         count = 1  # during a trial
@@ -180,6 +181,7 @@ class Window:
             number=self._n_submitted,
             parts=tuple(parts),
             isolate=isolate,
+            # sources that are given up, which the task leaves out
             without=frozenset().union(*(self._given_up.get(part, ()) for part in parts)),
             heartbeat=self._folder / f".task-{self._n_submitted:06d}.{self._token}.tmp",
             strategy=strategy,
@@ -213,14 +215,14 @@ class Window:
         outcomes = self._executor.get_outcomes(future)
         if outcomes is not None:
             self._losses.clear()  # losses count only while no task finishes
-            self._monitor.note_result()
+            self._monitor.note_result()  # the time without an answer begins anew
             self._record_outcomes(task, outcomes)
             if self._choice is not None:
                 self._choose_strategy(task, self._choice)
         elif future.status == "error":
             self._on_task_error(task, future.exception())
         else:  # cancelled from outside, or its result was lost with its worker
-            self._monitor.look_for_scheduler()
+            self._monitor.look_for_scheduler()  # raises an error if the scheduler is lost, too
             # Dask computes a lost result again, so the heartbeat of a task that had ended is that
             # of another worker.
             self._on_task_lost(task, "its result is gone", is_crash=future.status == "cancelled")
@@ -255,12 +257,14 @@ class Window:
         if kind == "no worker":
             raise self._monitor.no_workers()
 
-        if kind == "cancelled":
+        if kind == "cancelled":  # a lost scheduler is an error; else the batches run again
             self._monitor.look_for_scheduler()
             self._on_task_lost(task, "its result is gone")
             return
         for part in task.parts:
             self._count_failure(part, None, f"{type(error).__name__}: {error}")
+        # A strategy whose trial has ended without a measured time is not tried again; the notice
+        # says so.
         if task.is_trial and self._choice is not None:
             self._show_notice(self._choice.end_trial())
 
@@ -330,19 +334,21 @@ class Window:
         ``why``: what was lost, for messages. ``is_crash``: whether the task may have ended its
         worker; the heartbeat file then says where it was.
         """
-        self._monitor.check_soon()
+        self._monitor.check_soon()  # so that a lost worker is reported at once
         place = None  # of the task; None if it had not begun, or is not the reason
         if is_crash:
             place = read_heartbeat(task.heartbeat)
         # A worker that still lives sees that its file is gone, and writes no part from now on.
         task.heartbeat.unlink(missing_ok=True)
 
+        # A trial that had begun may have ended its worker, so that its strategy is tried again only
+        # if it was measured. One that had not begun may be repeated.
         if self._choice is not None and task.is_trial:
             if place is None:
                 self._choice.drop_trial()
             else:
                 self._show_notice(self._choice.end_trial(lost=True))
-        self._count_loss(task, why)
+        self._count_loss(task, why)  # raises an error if a batch is lost again and again
         if place is None:
             self._requeue(task)
             return

@@ -249,6 +249,7 @@ class Part:
                 footer = self._check_footer(file)
                 if footer is None:
                     return
+                # How metadata, or names or types of columns, differ from those of the kind.
                 fault = unfit_columns(file.schema, self._prover.result_kind, self._graph)
                 fault = fault or self._unfit_distances(file.schema)
                 if fault:
@@ -274,6 +275,7 @@ class Part:
                     f"and the manifest {entry['rows']}"
                 ),
             )
+        # The checksum of a part is the sum of those of its sources, modulo 2^64.
         if f"{sum(checksums) & MASK:016x}" != entry["checksum"]:
             self._add("checksum", "the checksum of its rows is not the one in the manifest")
 
@@ -343,7 +345,7 @@ class Part:
         ``numbers`` are the vertex numbers of the sources that the footer names, in its order, which
         is that of the rows. Checking ends at rows that are out of order.
         """
-        stated = dict(zip(numbers, footer["checksums"], strict=True))
+        stated = dict(zip(numbers, footer["checksums"], strict=True))  # checksum by source
         checksums: list[int] = []
         expected_sources = iter(numbers)
         for source, pieces in self._iter_sources(self._tables(file, footer)):
@@ -379,6 +381,7 @@ class Part:
             # A closed vertex, through which no path leads, has two numbers; rows have one of them.
             if self._graph.closed is not None:
                 move_to_path_ends(self._graph, traversal, self._prover.unreached)
+            # Certified now, or later together with others; a fault gets the name of the file.
             self._prover.verify(self._path.name, traversal)
         for expected in expected_sources:
             self._add(

@@ -38,6 +38,8 @@ class Retraversal:
         self.graph = graph
         self.result_kind = question.kind
         self._findings = findings
+        # The question of the run, but with a certificate for each search. Hub labels are proved as
+        # a whole instead, here.
         at_once = min(batch_size, SOURCES_PER_PART)  # sources that are searched together
         request = Request(**(vars(question) | {"certify": "all"}), at_once=at_once)
         if self.result_kind.of_labels:

@@ -155,9 +155,9 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     # First the results that no search from groups of sources computes.
     graph = graph_in_direction(graph, request.direction)
     kind = request.kind
-    if not kind.takes_sources:
+    if not kind.takes_sources:  # a result about the whole graph, by its extremes
         return ExtremesSearch(graph, request.algorithm, request.options.unconnected, request.memory)
-    if kind.of_labels:
+    if kind.of_labels:  # its rows are hub labels, which are looked up and not searched
         return LabelPlan(graph, request)
 
     # ``of_plan`` returns the arguments of a plan that follow from the question: result, limit,
@@ -171,8 +171,9 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     }
     # A strategy may return distances interleaved (those of several sources adjacent for each
     # vertex), since certificates read this form. ``BatchTraverser`` converts them to one row per
-    # source where the kind of result does not read them. Kinds that merge searches
-    # (``one_search``), answer pairs or have predecessors take only the forms that they read.
+    # source where the kind of result does not read them. Only the forms that they read are for
+    # kinds that need all sources together, such as the nearest one of each vertex (``one_search``),
+    # that answer pairs, or that have predecessors.
     if not (kind.one_search or kind.needs_pairs or kind.has_predecessors):
         options["forms"] = ("interleaved", *options["forms"])
     if request.pairs is not None:
@@ -187,9 +188,12 @@ def plan_for(graph: Graph, request: Request) -> Plan:
     if not kind.one_search:
         return plan()
 
-    # Results that need all sources together come from one search from all of them, or from groups
-    # of searches whose results are merged; only "auto" may choose one search.
-    asked = AskedTogether(
+    # Results that need all sources together are the nearest source of each vertex, which one search
+    # from all sources finds, and the k nearest. For these ``plan_together`` chooses between one
+    # search and groups of searches, planned by ``plan``, whose results are merged. A strategy that
+    # the request names is one for such groups: so ``may_take_one`` allows one search of the k
+    # nearest for "auto" alone.
+    asked = AskedTogether(  # facts about the search from all sources
         getattr(request.options, "k", None),  # of the k nearest; None for the nearest alone
         request.strategy,
         request.limit,

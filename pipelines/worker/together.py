@@ -100,7 +100,7 @@ class TogetherTraverser:
             return
 
         context.progress.record(part)
-        attempt = self._try(numbers, context.clock)
+        attempt = self._try(numbers, context.clock)  # it has most failures, which are not raised
         if attempt.memory_ran_out:  # retry after releasing unused memory
             release_cached_memory()
             attempt = self._try(numbers, context.clock)

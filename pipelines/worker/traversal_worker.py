@@ -229,6 +229,7 @@ class TraversalWorker:
         writers = None
         if self.work.writers > 1 and not (kind.one_search or kind.adds_up):
             cores = min(self.work.writers, len(os.sched_getaffinity(0)))
+            # at most a thread per core, within this worker's share of half of the free memory
             n_threads = writers_for(graph.n_vertices, cores, CPU_COUNT)
             if n_threads > 1:
                 writers = Writers(n_threads)
@@ -386,6 +387,9 @@ class TraversalWorker:
                     self._write_with_retry(traverser, part, sources, heartbeat, isolate)
                     for part, sources in batches
                 ]
+            # This thread searches, in ``submit_parts``, and threads of ``writers`` write meanwhile.
+            # The last parts may still be written when it returns; then the lock is free for the
+            # search of the next task.
             started = time.perf_counter()
             parts = writers.submit_parts(
                 self._search_and_write(writers, traverser, batches, heartbeat)
@@ -532,7 +536,7 @@ class TraversalWorker:
             # Without this, the thread that searches would wait until pieces are taken.
             batch.pieces.close(error)
             raise
-        finally:
+        finally:  # after an error some row groups are pending, which no thread shall encode
             encoders.abandon()
         batch.context.clock.add(clock)
         return self._outcome(traverser, batch.part, summary, batch.context)

@@ -234,6 +234,9 @@ class BatchTraverser:
             context = BatchContext(progress=progress)
             if piece is not None:
                 context.started = piece.started
+            # ``writers.open`` returns the queue of pieces to the thread that writes the part.
+            # ``end`` and ``fail`` below are the last things in it: the part is whole, or is not to
+            # be written.
             batch = TraversedBatch(part, context, writers.open())
             try:
                 yield batch
@@ -306,6 +309,8 @@ class BatchTraverser:
 
         The copy lets the plan search the next group while rows of this one are made.
         """
+        # ``capacity`` waits until the threads can take another piece. ``put`` has a helper thread
+        # call the function that it is given, with a clock of that thread.
         step = sources_per_piece(self._graph.n_vertices)
         for begin in range(0, len(piece.traversals), step):
             with batch.pieces.capacity() as put:
@@ -319,7 +324,8 @@ class BatchTraverser:
         ``PIECE_BYTES`` of them at a time.
         """
         remaining = self._make_rows(piece.traversals, batch.context.clock)
-        # ``remaining`` is a generator: each round takes the rows of the next sources from it.
+        # ``remaining`` is a generator: each round takes the rows of the next sources from it, once
+        # the threads have capacity for another piece.
         while True:
             with batch.pieces.capacity() as put:
                 made: list[Rows] = []
@@ -399,8 +405,10 @@ class BatchTraverser:
                 size = 1 if isolate else self.group
                 group = [remaining.popleft() for _ in range(min(size, len(remaining)))]
 
+            # ``_try`` searches and certifies; ``attempt`` has most failures, which are not raised.
             attempt = self._try(group, first_sources, context)
             if attempt.traversals is not None:
+                # The first group also compiles, so that its seconds are not measured.
                 if self._is_warm and not isolate:
                     self._measure(group, attempt.traversals, attempt.seconds)
                 self._is_warm = True

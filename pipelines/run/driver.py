@@ -411,7 +411,7 @@ def _new_manifest(settings: Settings, prepared: Prepared) -> Manifest:
         prepared.request, graph.fingerprint, prepared.names, sizing.batch_size, prepared.partitions
     )
     # ``identity`` has all that determines the content of the parts, and "fingerprint" is its digest
-    # (without the sources of a sample), by which the parts of another run are told apart. ``means``
+    # (without the sources of a sample), by which the parts of another run are distinguished. ``means``
     # says what a row of the result is. The strategy is the one that measured times have chosen, if
     # there was a choice. The shard is left out of the settings, so that all processes of a shared
     # run write the same.

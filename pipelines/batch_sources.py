@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from .cli import signals, steps, supervisor
-from .cli.command_line import Once, OnceParser, options_in, parse_flags, parser, shared, to_resume
+from .cli.command_line import Once, OnceParser, options_in, parse_flags, parser, to_resume
 from .cli.options import FILES_OF_IDS, OPTIONS, UsageError, flag_text
 from .cli.own_programs import own_program
 from .cli.supervisor import UNWATCHED, Supervision
@@ -154,7 +154,7 @@ def run_program(
             parser().print_help()
             _note_failed_plugins()
             return 0
-        parsed = shared(parser, sys.argv[0]).parse_args(words)
+        parsed = parser().parse_args(words)
         refuse_failed_plugins()
         # Imported here, so that --help and a misspelt flag are answered at once.
         from kepler_traverse.errors import show_notices

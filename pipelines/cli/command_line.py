@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import functools
 import itertools
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -246,14 +245,6 @@ def parser(kind: str | None = None) -> OnceParser:
     return result
 
 
-@functools.cache
-def shared(make_parser: Callable[[], Any], _program: str) -> Any:
-    """Return the parser that ``make_parser()`` makes. It is made once in a process for each name by
-    which the program is called (the second argument), since its usage has that name.
-    """
-    return make_parser()
-
-
 def options_in(words: Sequence[str]) -> list[str]:
     """Return the words of a command line that may be options: those before the first ``--``."""
     return list(itertools.takewhile(lambda word: word != "--", words))
@@ -275,7 +266,7 @@ def parse_flags(argv: list[str]) -> tuple[dict[str, Any], Path | None]:
 
     Raises UsageError: a flag is unknown, given twice, or without its value.
     """
-    flags = vars(shared(parser, sys.argv[0]).parse_args(argv))
+    flags = vars(parser().parse_args(argv))
     config = flags.pop("config", None)
     if not flags["edges"]:  # none is given here: an empty list would override the settings file
         del flags["edges"]

@@ -91,26 +91,12 @@ def between(text: str, begin: str, end: str, lines: str) -> str:
     return f"{head}{begin}\n{lines}{end}{tail}"
 
 
-_compiled: dict[tuple[str, str], Any] = {}
-
-
 def filled(template: str, filters: Mapping[str, Callable], **given: Any) -> str:
     """Return the text of a template of scripts/templates: Markdown with loops, conditions and filters of Jinja."""
     import jinja2
 
-    class Compiled(jinja2.BytecodeCache):
-        """Keeps what is compiled for later calls of this process."""
-
-        def load_bytecode(self, bucket: Any) -> None:
-            bucket.code = _compiled.get((bucket.key, bucket.checksum))
-
-        def dump_bytecode(self, bucket: Any) -> None:
-            _compiled[bucket.key, bucket.checksum] = bucket.code
-
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
-        bytecode_cache=Compiled(),
-        optimized=False,  # filters of constants, too, are those of the call
         undefined=jinja2.ChainableUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

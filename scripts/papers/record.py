@@ -149,10 +149,11 @@ class Record:
 
     def where(self, **given: Any) -> list[Time]:
         """Return the times of which each of these entries is the same."""
-        found = list(self.times.values())
-        for name, value in given.items():
-            found = [time for time in found if getattr(time, name) == value]
-        return found
+        return [
+            time
+            for time in self.times.values()
+            if all(getattr(time, name) == value for name, value in given.items())
+        ]
 
     def best(
         self, graph: str, strategy: str, *, algorithm: str = "bfs", device: str = "cuda"

@@ -181,18 +181,13 @@ def graph_from_numbers(
         # Self-loops are not stored, but a search that reaches a negative one has no result.
         negative_loops = _find_negative_loops(src, dst, weight, are_integers)
 
-    # Closed vertices get a second number.
-    split = None
-    if closed is not None:
-        is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id", limited_by)
-        if is_closed.any():
-            # ``ids`` and ``negative_loops`` go by the final numbers from here on; src and dst get
-            # them in ``rows.edges()``.
-            split, ids, negative_loops = _split_closed(ids, is_closed, weight, negative_loops)
-        if split is not None and not directed:
-            # Both directions of an edge of a closed vertex join different numbers.
-            selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
-            directed = True
+    # Closed vertices get a second number. ``ids`` and ``negative_loops`` go by the final numbers from
+    # here on; src and dst get them in ``rows.edges()``.
+    split, ids, negative_loops = _split_closed(ids, closed, weight, negative_loops, limited_by)
+    if split is not None and not directed:
+        # Both directions of an edge of a closed vertex join different numbers.
+        selection = replace(selection, directions=np.full(src.size, BOTH_WAYS, np.int8))
+        directed = True
 
     # Rows become edges in the directions that they have, and are sorted and merged.
     # ``two_way_rows``: positions of the rows that are an edge in both directions. Only these need a
@@ -563,17 +558,22 @@ def _limiting_option(only_vertices: Any, largest_component: bool) -> str:
 
 
 def _split_closed(
-    ids: Any, is_closed: np.ndarray, weight: Any, negative_loops: dict[int, Any]
-) -> tuple[Split, Any, dict[int, Any]]:
+    ids: Any, closed: Any, weight: Any, negative_loops: dict[int, Any], limited_by: str
+) -> tuple[Split | None, Any, dict[int, Any]]:
     """Return the numbering that splits closed vertices, the id of each final number, and the
-    negative loops by final numbers.
+    negative loops by final numbers. Where no vertex is closed, the numbering is None.
 
-    ``ids``, ``is_closed`` and ``negative_loops`` go by the numbers before the split: the id of each
-    vertex, a bool per vertex, True for one at least, and the weights of negative loops. Loops of
-    closed vertices are left out of the result: they are on no path.
+    ``ids`` and ``negative_loops`` go by the numbers before the split: the id of each vertex, and the
+    weights of negative loops. Loops of closed vertices are left out of the result: they are on no
+    path. ``closed`` are ids, or None. ``limited_by`` is for errors, as a ``BuildReport`` has it.
 
-    Raises InputError: the graph has no weights.
+    Raises InputError (the graph has no weights) or UnknownVertexError (one is no vertex).
     """
+    if closed is None:
+        return None, ids, negative_loops
+    is_closed = _mark_chosen(ids, closed, f"{option_text('closed')} id", limited_by)
+    if not is_closed.any():
+        return None, ids, negative_loops
     if weight is None:
         raise InputError(
             f"{option_text('closed')} needs weights, and the edges have none; give each the weight 1"

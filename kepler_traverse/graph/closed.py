@@ -77,19 +77,28 @@ def find_ties(closed: np.ndarray, offsets: Array, targets: Array) -> Array:
     return backend.find_edges(offsets, targets, first, last, np.dtype(np.int64))
 
 
+def are_two_numbers_each(closed: np.ndarray, n_vertices: int) -> bool:
+    """Return whether ``closed``, integers of shape (2, n_closed), has two vertex numbers per closed
+    vertex, as ``Graph.closed`` has them.
+
+    Both numbers of a closed vertex are adjacent, as numbers are in the order of ids, and the pairs
+    ascend. In a reversed graph paths begin at the second number of each vertex.
+    """
+    first, last = closed  # where paths begin, and where they end
+    low, high = np.sort(closed, axis=0)
+    is_in_range = low.size == 0 or (low[0] >= 0 and high[-1] < n_vertices)
+    ascends = (low[1:] > high[:-1]).all() and (high == low + 1).all()
+    is_one_way = (last > first).all() or (last < first).all()
+    return bool(is_in_range and ascends and is_one_way)
+
+
 def fault_of_closed(graph: Any) -> str:
     """Describe what is wrong with the closed vertices of a stored graph; ``""`` if nothing is."""
     if graph.closed is None:
         return ""
     first, last = graph.closed  # where paths begin, and where they end
-    # Both numbers of a closed vertex are adjacent, as numbers are in the order of ids. In a reversed
-    # graph paths begin at the second one. All ascend, so that the ends tell the range.
-    low, high = np.sort(graph.closed, axis=0)
-    is_in_range = low.size == 0 or (low[0] >= 0 and high[-1] < graph.n_vertices)
-    ascends = (low[1:] > high[:-1]).all() and (high == low + 1).all()
-    is_one_way = (last > first).all() or (last < first).all()
     is_fit = graph.directed and graph.weights is not None
-    if not (is_fit and is_in_range and ascends and is_one_way):
+    if not (is_fit and are_two_numbers_each(graph.closed, graph.n_vertices)):
         return "its closed vertices are no two numbers each"
     leaving = graph.offsets[last + 1] - graph.offsets[last]  # out-degrees
     if leaving.any() or np.isin(graph.targets, first).any():
@@ -108,6 +117,7 @@ def where_paths_end(graph: Any, numbers: np.ndarray) -> np.ndarray:
 
     The two differ for closed vertices alone.
     """
+    # Stored graphs of earlier versions may have an empty array, for a list that closed none.
     if graph.closed is None or not graph.closed.size:
         return numbers
     first, last = graph.closed  # where paths begin, and where they end

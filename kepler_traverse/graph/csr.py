@@ -16,6 +16,7 @@ from .._arrays import Array, get_device, iter_slices, to_host
 from ..cuda import host_edges
 from ..errors import InputError, option_text, several
 from ..runtime.display import graph_rows, html_table
+from .closed import are_two_numbers_each
 from .derived import METRICS, Derived
 from .ids import VertexIds, pack_strings, unpack_strings
 
@@ -287,7 +288,7 @@ class Graph:
             return
         # without its last axis, which has the vertices, the shape is (2,)
         is_numbers = _is_array(self.closed, "i") and self.closed.shape[:-1] == (2,)
-        if not is_numbers or not ((self.closed >= 0) & (self.closed < self.n_vertices)).all():
+        if not is_numbers or not are_two_numbers_each(self.closed, self.n_vertices):
             self._refuse("closed")
 
     def _check_ids(self) -> None:

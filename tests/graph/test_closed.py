@@ -3,6 +3,7 @@ Python.
 """
 
 import itertools
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -306,6 +307,17 @@ def test_other_weights_and_stored_graphs(case, tmp_path):
     assert reverse.fingerprint == graph.reverse.fingerprint
     assert sssp(reverse, case.closed[0]).equals(sssp(graph.reverse, case.closed[0]))
     assert graph.fingerprint != graph_from_edges(case.table, directed=case.directed).fingerprint
+
+
+@pytest.mark.parametrize(
+    "numbers", [[[1, 2], [3, 4]], [[1], [1]], [[1, 0], [2, 1]], [[0, 3], [1, 2]], [[3], [4]]]
+)
+def test_a_graph_takes_only_adjacent_numbers_for_a_closed_vertex(numbers):
+    """Not apart, not equal, not shared or descending, not in both orders, not beyond the last."""
+    table = pd.DataFrame({"src": [0, 1, 2], "dst": [1, 2, 3], "weight": [1, 1, 1]})
+    graph = graph_from_edges(table)
+    with pytest.raises(InputError, match="closed must be an array as read_graph makes it"):
+        replace(graph, closed=np.array(numbers))
 
 
 @pytest.mark.parametrize("directed", [True, False])

@@ -213,7 +213,7 @@ GIVEN = {"graph": (GRAPH, never)}
 LONG = {
     "progress": (False, or_none(is_flag)),
     "stream": (False, is_flag),
-    "hierarchy": ("auto", one_of("auto")),
+    "hierarchy": ("auto", one_of("auto", "yes", "no")),
 }
 SOURCES = {"sources": ([1, 2], are_sources), "direction": ("out", one_of("out"))}
 

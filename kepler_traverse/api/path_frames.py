@@ -132,8 +132,8 @@ def paths(
             raise InputError(f"along[{name!r}]: the result has a column of this name; rename it")
 
     # ``table`` groups the pairs by origin, so that each distinct origin is searched from once. The
-    # plan is told the mean number of targets of an origin, a sample of the table, and in which
-    # forms besides an array of rows this result takes distances.
+    # plan gets the mean number of targets of an origin, a sample of the table, and the forms besides
+    # an array of rows in which this result takes distances.
     ends = ends_of_pairs(targets)
     table = pair_table(*numbers_of_pairs(graph, ends.origins, ends.destinations))
     plan = (SSSP if algorithm == "sssp" else BFS).plan_multi_source(

@@ -301,7 +301,7 @@ class _Checker:
 
         C1 demands that a source is at distance 0, C2 that distances are numbers in range, C3 that no
         edge makes a vertex nearer, and C4 that an edge explains each distance. Where C1 or C2 is
-        violated, C3 and C4 are not told: what they compared were no distances.
+        violated, C3 and C4 are left out: what they compared were no distances.
         """
         summary = NOTHING.copy()
         n = int(self._n)

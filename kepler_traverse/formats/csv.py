@@ -53,7 +53,7 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
 
     ``id_type`` is the type of the ids if it is known already, else ``"auto"``. NoRowsError for a
     file without lines, HeaderDoubtError if the first line may be names or an edge, EdgeListError
-    for columns that cannot be told.
+    if it cannot be decided which columns the edges are in.
     """
     with file.open_stream() as source:
         lines = first_lines(file, source, SAMPLE_LINES)

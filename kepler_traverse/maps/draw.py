@@ -179,8 +179,8 @@ def explore(
         "lonboard",
         f"explore() needs lonboard; install it by: {how_to_install('plot', 'lonboard')}",
     )
-    # Frames of ``paths`` have a column ``position``. Their lines get colours by turns, so that
-    # paths that cross can be told from each other.
+    # Frames of ``paths`` have a column ``position``. Their lines get alternating colours, which
+    # distinguish paths that cross.
     table, places = _read_table(frame, vertices, x, y)
     if "position" in table.column_names:
         table, _ = make_lines(table, places)  # a row per path, with its line in ``GEOMETRY``

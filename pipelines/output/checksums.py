@@ -131,7 +131,7 @@ def checksums_in(
 ) -> list[int]:
     """Return the checksum of each of ``sources`` from the rows of a part file.
 
-    The rows have one of three forms, told by the schema: a row per result, with the ``columns``; a
+    The rows have one of three forms, which the schema shows: a row per result, with the ``columns``; a
     list of distances per source, which counts as the rows of the vertices that it reaches; or loads
     (sums per edge, vertex or pair over all sources of the part). ``columns`` is ignored for lists
     and loads.

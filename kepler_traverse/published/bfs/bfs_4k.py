@@ -261,7 +261,7 @@ class Run(gpu_steps.Run):
             "max_frontier": np.int32(self.max_for_one_block),
             "max_width": np.int32(WARP if knobs.dynamic_width else knobs.k1),
             # vertices of a frontier below which the lanes of the single block search for their
-            # edges; many blocks are told so by ``advance``
+            # edges; of many blocks the field ``advance`` decides
             "discover_below": np.int32(SINGLE_BLOCK.block // knobs.k4 if knobs.k4 else 0),
             "discovery": np.int32(_EXTENDED if knobs.extended else _DISCOVERY),
         }

@@ -41,13 +41,16 @@ def test_every_strategy_that_auto_takes_has_an_estimate_that_grows_with_its_sour
     assert set(terms) <= set(SPEED_OF_TERM[row.device])
     if row.name in WITHOUT_CONSTANTS:
         return
-    few, many = (
-        costs.seconds(
-            algorithm, row, shape_of(10**6, 10**7), k, row.group_size(k), costs.measured_on
+    outputs = [{"keep": "all"}, {"keep": "counts"}, {"keep": "targets", "hubs": 60.0}]
+    if row.finds_paths:
+        outputs += [{"keep": "paths"}, {"keep": "paths", "hubs": 60.0}]
+    for output in outputs:
+        shape = shape_of(10**6, 10**7, **output)
+        few, many = (
+            costs.seconds(algorithm, row, shape, k, row.group_size(k), costs.measured_on)
+            for k in (64, 65536)
         )
-        for k in (64, 65536)
-    )
-    assert 0 < few < many < float("inf")
+        assert 0 < few < many < float("inf"), output
 
 
 def test_terms_scale_with_their_own_speeds():

@@ -28,6 +28,9 @@ _MAX_SOURCES = 1 << 62  # a larger number would not fit into an int64
 _MIN_SAMPLE_EDGES = 1 << 16
 _MAX_SAMPLE_EDGES = 1 << 23
 _SAMPLE_SHARE = 0.02  # share of the edge visits of whole searches that such a sample may make
+# A row of hub labels takes up to 10 ns of a core. Searches from many sources take 1 ns or more per
+# source and vertex, so that labels answer faster from 10 vertices per row on; 20 is twice as many.
+_VERTICES_PER_ROW = 20
 
 
 class Workload(NamedTuple):
@@ -165,12 +168,37 @@ def find_usable(work: Workload, strategies: Strategies, name: str) -> Usable:
         for each in strategies.defaults(work.graph)
         if each.unsupported_reason(work.graph) is None
     ]
-    # With one source no estimate is made. With edges in host memory most strategies are left out.
+    # Where no search could be faster, and with one source, no estimate is made. With edges in host
+    # memory most strategies are left out.
+    answering = _list_answering(work, fitting)
+    if answering:
+        return Usable(loop, answering)
     if work.n_sources <= 1:
         return Usable(loop, _find_for_one_source(work, fitting) or [loop])
     if work.graph.derived.edges_on_host and fitting:
         return Usable(loop, _list_streaming(work.query, fitting))
     return Usable(loop, [*fitting, loop])
+
+
+def _list_answering(
+    work: Workload, fitting: Sequence[MultiSourceStrategy]
+) -> list[MultiSourceStrategy]:
+    """Return those of the strategies ``fitting`` that answer from hub labels, if the pairs of the
+    query take less than any search. Empty: a search may be faster, or there are no labels.
+
+    Searches that would measure how far others go take longer than many thousands of such answers.
+    """
+    query = work.query
+    if not query.has_target_lists or query.output != "targets":
+        return []
+    labels = work.labels
+    if labels is None:
+        return []
+    rows_per_source = query.targets_per_source * labels.hubs_per_vertex
+    if rows_per_source * _VERTICES_PER_ROW > work.graph.n_vertices:
+        return []
+    # The strategies over hierarchies answer from hub labels where there are some.
+    return [each for each in fitting if "hierarchy" in each.needs]
 
 
 def _list_streaming(
@@ -318,7 +346,8 @@ def _survey_graph(work: Workload, strategies: Strategies, usable: Usable) -> Sha
     or for BFS to know how deep searches are, on which memory depends.
     """
     has_choice = len(usable.strategies) > 1
-    needs_depth = work.algorithm == "bfs" and not usable.is_loop
+    is_answered = work.labels is not None and work.query.output == "targets"
+    needs_depth = work.algorithm == "bfs" and not usable.is_loop and not is_answered
     if has_choice or needs_depth:
         return survey(work.graph, work.algorithm, strategies.searches, work.n_sources)
     return outline(work.graph)

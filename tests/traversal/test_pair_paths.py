@@ -15,6 +15,7 @@ from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, sssp, sssp_m
 from kepler_traverse.errors import InputError, PrecisionError, UnknownVertexError
 from kepler_traverse.kinds.pairs import pair_table
 from kepler_traverse.kinds.paths import rows_of_edges, sums_along, walk_back
+from kepler_traverse.multi_source.planning import MultiSourcePlan
 from kepler_traverse.sssp import REGISTRY
 from tests.support import tiers
 from tests.support.devices import MODES, host, on_a_device, running
@@ -264,3 +265,28 @@ def test_a_path_of_many_steps_is_walked_from_pairs_and_from_a_frame():
         walked = paths(frame, [end])
         assert walked["vertex"].tolist() == order.tolist()
         assert walked["position"].tolist() == list(range(n))
+
+
+TOLLS = {"toll": np.array([1, 1])}
+WALKING = {
+    "flows": lambda graph: sssp_pairs(graph, ["a"], ["c"], result="flows", volumes=[1.0]),
+    "matrix": lambda graph: sssp_many(graph, ["a", "b"], result="matrix", along=TOLLS),
+    "pairs": lambda graph: sssp_pairs(graph, ["a"], ["c"], along=TOLLS),
+}
+
+
+@pytest.mark.parametrize("walk", WALKING.values(), ids=WALKING)
+def test_a_distance_that_is_the_length_of_no_path_is_refused(monkeypatch, walk):
+    """A fault that is planted: each search adds a half to the distance of c."""
+    edges = pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "weight": [1.0, 2.0]})
+    graph = graph_from_edges(edges, edge_ids=True)
+    run = MultiSourcePlan._run
+
+    def search_wrongly(self, *args, **options):
+        group = run(self, *args, **options)
+        group.distance[..., graph.n_vertices - 1] += 0.5
+        return group
+
+    monkeypatch.setattr(MultiSourcePlan, "_run", search_wrongly)
+    with pytest.raises(PrecisionError, match="no path explains the distance of vertex 'c'"):
+        walk(graph)

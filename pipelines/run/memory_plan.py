@@ -20,6 +20,8 @@ VERTICES_PER_PART = {"cpu": 2**28, "cuda": 2**32}
 # is mostly idle.
 DISTANCES_AT_ONCE = 2**28
 BATCHES_PER_WORKER = 3  # so that the last batches of a run end at about the same time
+# How much longer than with equal shares the worker that ends last may search, in whole groups.
+_UNEVEN = 1.1
 # Runs that are estimated to take less are run by the driver: workers take seconds to start, and
 # on a CPU it takes them from the searches, which use all cores here, too. With one worker there is
 # nothing to gain but a dashboard and a second process. On several GPUs the searches take a share of
@@ -287,8 +289,24 @@ def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
     that each worker gets several parts.
     """
     by_workers = -(-load.n_sources // (BATCHES_PER_WORKER * n_workers))
+    if by_workers < load.group and _shares_whole_groups(load, n_workers):
+        by_workers = load.group
     visited = load.n_vertices if load.visited is None else load.visited
     return min(by_workers, sources_per_part(visited, load.rows_per_source, device, load.per_part))
+
+
+def _shares_whole_groups(load: Load, n_workers: int) -> bool:
+    """Return whether several workers get whole groups of about equal numbers of sources.
+
+    A group is the sources that are searched together (``load.group``). A source of a smaller one
+    takes longer: in betweenness of USA-road-NE on a GPU by a quarter, for half of the sources.
+    """
+    if n_workers == 1:
+        return False
+    n_groups = -(-load.n_sources // load.group)
+    groups_of_busiest = -(-n_groups // n_workers)
+    equal_share = load.n_sources / n_workers
+    return groups_of_busiest * load.group <= _UNEVEN * equal_share
 
 
 def _in_whole_groups(load: Load, workers: int, most: int) -> int:

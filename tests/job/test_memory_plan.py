@@ -89,7 +89,10 @@ def test_batches_with_few_rows_are_sized_by_the_traversals():
         (1024, 32, 2, 128),  # with 160 one worker would have 17 groups and the other 15
         (1024, 32, 8, 32),
         (1024, 171, 2, 171),
-        (1024, 172, 2, 171),  # less than a group
+        (1024, 172, 2, 172),  # whole groups, of which each worker gets 3
+        (1024, 200, 2, 171),  # less than a group: with 200 one worker would have 600 sources
+        (12_000, 2048, 2, 2048),
+        (12_000, 2048, 4, 1000),
         (1024, 1, 2, 171),
         (10_240, 1024, 2, 1024),
     ],
@@ -109,10 +112,12 @@ def test_batch_size_is_the_largest_multiple_of_a_group_that_ends_first(n_sources
     plain, sizing = (
         size_up(each, gpus(workers), workers) for each in (replace(load, group=1), load)
     )
-    assert sizing.batch_size <= plain.batch_size
     if plain.batch_size < group:
-        assert sizing.batch_size == plain.batch_size
+        busiest = last_end(load, workers, group) * group
+        is_even = workers > 1 and busiest <= 1.1 * n_sources / workers
+        assert sizing.batch_size == (group if is_even else plain.batch_size)
         return
+    assert sizing.batch_size <= plain.batch_size
     largest = plain.batch_size // group
     sizes = range(group * (largest // 2 + 1), group * largest + 1, group)
     ends = {size: last_end(load, workers, size) for size in sizes}

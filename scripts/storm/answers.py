@@ -68,6 +68,8 @@ class AnyOf:
     values: frozenset[Any]
 
 
+# A value that may be any, such as a sum along one of several paths.
+ANYTHING = object()
 Expected = Table | Refused
 
 
@@ -619,7 +621,12 @@ def _with_sums(asked: Asked, table: Table) -> Table:
     for row in table.rows:
         source, target, distance = (row[place] for place in places)
         sums = [None] * len(along)
-        if distance is not None:
+        if isinstance(source, AnyOf) and len(source.values) > 1:
+            sums = [ANYTHING] * len(along)
+        elif distance is not None:
+            # All shortest paths to a vertex begin at its only nearest source.
+            if isinstance(source, AnyOf):
+                (source,) = source.values
             way = path_to(target, asked.predecessors(source))
             edges = [asked.network.row_of[step] for step in pairwise(way)]
             sums = [sum(values[edge] for edge in edges) for values in along.values()]
@@ -674,6 +681,8 @@ def difference(wanted: Table, found: Table, is_ordered: bool = True) -> str:
 
 
 def _fits(value: Any, seen: Any, is_close: bool) -> bool:
+    if value is ANYTHING:
+        return True
     if isinstance(value, AnyOf):
         return seen in value.values
     if is_close and value is not None and seen is not None:

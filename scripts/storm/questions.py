@@ -313,7 +313,9 @@ def draw_question(draw: Random, network: Network, kinds: list[str]) -> Question:
     question = asked.question(kind)
     if kind in TURNED and asked.chance(0.25):
         question.options["direction"] = "in"
-    one_path = not asked.lengths.may_be_negative and "start_costs" not in question.options
+    # A path of floats plus a start cost may be another one than that of the source alone.
+    may_differ = "start_costs" in question.options and is_about_floats(question, network)
+    one_path = not asked.lengths.may_be_negative and not may_differ
     if kind in ALONG and asked.chance(0.3) and one_path:
         question.options["along"] = {"toll": [draw.randrange(-5, 50) for _ in network.edges.rows]}
     return question

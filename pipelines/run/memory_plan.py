@@ -296,7 +296,8 @@ def most_per_part(load: Load, device: str, n_workers: int = 1) -> int:
 
 
 def _shares_whole_groups(load: Load, n_workers: int) -> bool:
-    """Return whether several workers get whole groups of about equal numbers of sources.
+    """Return whether each of several workers gets two or more whole groups, and about as many
+    sources as the others.
 
     A group is the sources that are searched together (``load.group``). A source of a smaller one
     takes longer: in betweenness of USA-road-NE on a GPU by a quarter, for half of the sources.
@@ -306,7 +307,7 @@ def _shares_whole_groups(load: Load, n_workers: int) -> bool:
     n_groups = -(-load.n_sources // load.group)
     groups_of_busiest = -(-n_groups // n_workers)
     equal_share = load.n_sources / n_workers
-    return groups_of_busiest * load.group <= _UNEVEN * equal_share
+    return groups_of_busiest > 1 and groups_of_busiest * load.group <= _UNEVEN * equal_share
 
 
 def _in_whole_groups(load: Load, workers: int, most: int) -> int:

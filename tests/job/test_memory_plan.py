@@ -93,6 +93,7 @@ def test_batches_with_few_rows_are_sized_by_the_traversals():
         (1024, 200, 2, 171),  # less than a group: with 200 one worker would have 600 sources
         (12_000, 2048, 2, 2048),
         (12_000, 2048, 4, 1000),
+        (4096, 2048, 2, 683),  # one group each: a worker that is slow would get no less
         (1024, 1, 2, 171),
         (10_240, 1024, 2, 1024),
     ],
@@ -113,8 +114,9 @@ def test_batch_size_is_the_largest_multiple_of_a_group_that_ends_first(n_sources
         size_up(each, gpus(workers), workers) for each in (replace(load, group=1), load)
     )
     if plain.batch_size < group:
-        busiest = last_end(load, workers, group) * group
-        is_even = workers > 1 and busiest <= 1.1 * n_sources / workers
+        groups = last_end(load, workers, group)  # of the worker that ends last
+        is_even = groups > 1 and groups * group <= 1.1 * n_sources / workers
+        is_even = is_even and workers > 1
         assert sizing.batch_size == (group if is_even else plain.batch_size)
         return
     assert sizing.batch_size <= plain.batch_size

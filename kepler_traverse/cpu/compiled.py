@@ -14,11 +14,14 @@ bytecode of the main thread. Numba expects no exception in two places where it r
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
+from numba.core.dispatcher import Dispatcher
 
 from .. import _uninterrupted
 from . import compile_clock
@@ -35,6 +38,23 @@ def njit(*function: Callable[..., Any], **options: Any) -> Any:
     if hasattr(compiled, "_compile_for_args"):  # with NUMBA_DISABLE_JIT it is the function itself
         compiled._compile_for_args = _uninterrupted_compiler(compiled._compile_for_args)
     return compiled
+
+
+def is_compiled(function: Any) -> bool:
+    """Return whether a function decorated by ``njit`` has been compiled for some types: by this
+    process, or by another one that has kept the code on this machine.
+
+    The code of an older version of the function counts, too. Use it for estimates.
+    """
+    if not isinstance(function, Dispatcher):  # with NUMBA_DISABLE_JIT nothing is compiled
+        return True
+    if function.signatures:
+        return True
+    folder = function.stats.cache_path
+    if folder is None:  # code is not kept
+        return False
+    plain = function.py_func
+    return any(Path(folder).glob(f"{Path(inspect.getfile(plain)).stem}.{plain.__qualname__}-*.nbi"))
 
 
 def _uninterrupted_compiler(compile_for: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from ..cpu import threads
 from ..cpu.atomics import atomic_add
-from ..cpu.compiled import njit
+from ..cpu.compiled import is_compiled, njit
 
 MAX_SUM = 2**61  # no sum of weights is larger: larger ones are cut to it, and refused at the end
 # vertices that a thread takes at a time; fewer where there are few, since the last ones take long
@@ -988,6 +988,11 @@ def _count_shortcuts(begin, size, via):
         for i in range(begin[v], begin[v] + size[v]):
             count += via[i] != _NONE
     return count
+
+
+def must_compile() -> bool:
+    """Return whether contraction takes seconds to compile first: once per machine."""
+    return not is_compiled(_evaluate)
 
 
 def _in_chunks(vertices: np.ndarray) -> tuple[int, Items]:

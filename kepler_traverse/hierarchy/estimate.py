@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from .contraction import must_compile
+
 # Fitted to road networks and lattices of 0.1 to 2.2 million vertices, on the two cores of
 # docs/hierarchies.md. The time per vertex grows with the mean degree, because the separators of
 # the part that is not contracted yet grow with it.
@@ -22,9 +24,11 @@ _NANOSECONDS_PER_PAIR = 100
 # There must be this many times the estimated number of sources at which both strategies take the
 # same time, as both estimates err.
 _MARGIN = 1.5
-# Estimated seconds that a hierarchy must save. Compiling contraction takes some, once per machine.
-# On a small graph that is longer than the run.
-_WORTH = 5.0
+# Estimated seconds that a hierarchy must save, beyond those of compiling.
+_WORTH = 1.0
+# Seconds in which contraction and sweeps are compiled, once per machine; measured on two cores. On
+# a small graph that is longer than the run.
+_COMPILING = 8.0
 
 
 class Estimate(NamedTuple):
@@ -51,11 +55,15 @@ class Estimate(NamedTuple):
 
     def is_worth_it(self, n_sources: int) -> bool:
         """Return whether ``hierarchy="auto"`` builds the hierarchy for this many sources: it must
-        save ``_WORTH`` seconds, and pay even if the estimates are wrong by the factor ``_MARGIN``.
+        save ``_WORTH`` seconds, and what compiling takes, if this machine has not compiled
+        contraction yet. It must pay even if the estimates are wrong by the factor ``_MARGIN``.
         False if it never pays, where ``break_even`` is infinite.
         """
+        least = _WORTH
+        if must_compile():
+            least += _COMPILING
         is_safe = _MARGIN * self.break_even <= n_sources
-        return is_safe and self.seconds_saved(n_sources) >= _WORTH
+        return is_safe and self.seconds_saved(n_sources) >= least
 
     def __str__(self) -> str:
         """Return a sentence for ``explain`` of a plan: how long building takes, and from how many

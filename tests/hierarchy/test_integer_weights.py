@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import kepler_traverse as kt
 from kepler_traverse.errors import InputError
+from kepler_traverse.hierarchy import estimate
 from kepler_traverse.hierarchy.estimate import Estimate
 from kepler_traverse.multi_source.candidates import Candidates
 
@@ -129,7 +130,7 @@ def test_hierarchies_of_calls_change_no_result(monkeypatch, algorithm, hierarchy
     metric = "weights" if algorithm == "sssp" else "hops"
     graph = lattice(KINDS["integers"])
     expected = many(graph, [3, 99], result="matrix")
-    assert graph.derived.known_hierarchy(metric) is None, "two sources save no 5 seconds"
+    assert graph.derived.known_hierarchy(metric) is None, "two sources save no second"
     monkeypatch.setattr(
         Candidates, "estimate_hierarchy", lambda *_: Estimate(0.1, 0.0, 10.0, metric)
     )
@@ -138,6 +139,18 @@ def test_hierarchies_of_calls_change_no_result(monkeypatch, algorithm, hierarchy
     is_built = graph.derived.known_hierarchy(metric) is not None
     assert is_built == (hierarchy != "no")
     many(graph, [3, 99], strategy="short_search", hierarchy="no")
+
+
+def test_a_hierarchy_must_save_more_where_it_is_compiled_first(monkeypatch):
+    estimated = Estimate(build=2.0, sweep=0.0, search=0.01)
+    for must_compile, n_sources, is_worth_it in [
+        (False, 250, False),  # 0.5 s saved
+        (False, 400, True),
+        (True, 400, False),  # 2 s, and compiling takes more
+        (True, 1200, True),
+    ]:
+        monkeypatch.setattr(estimate, "must_compile", lambda answer=must_compile: answer)
+        assert estimated.is_worth_it(n_sources) == is_worth_it
 
 
 def test_a_graph_without_a_hierarchy_is_searched_all_the_same(monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import shutil
@@ -14,6 +15,7 @@ import pytest
 from numba.core import caching
 
 from kepler_traverse.cpu import numba_cache
+from kepler_traverse.cpu.compiled import is_compiled
 from tests.support.processes import ran, ran_after
 
 ROOT = Path(__file__).parents[2]
@@ -227,3 +229,19 @@ def test_each_folder_with_compiled_code_is_listed():
         path.parent for path in package.rglob("*.py") if "njit(cache=True" in path.read_text()
     }
     assert compiled <= set(numba_cache._folders())
+
+
+def test_code_that_was_kept_is_known_before_it_is_loaded(tmp_path, monkeypatch):
+    (tmp_path / "doubles.py").write_text(
+        "from kepler_traverse.cpu.compiled import njit\n"
+        "@njit(cache=True)\ndef double(x):\n    return 2 * x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    double = importlib.import_module("doubles").double
+    assert not is_compiled(double)
+    assert double(4) == 8
+    assert is_compiled(double)
+    again = importlib.reload(sys.modules["doubles"]).double
+    assert not again.signatures
+    assert is_compiled(again)
+    monkeypatch.delitem(sys.modules, "doubles")

@@ -41,11 +41,13 @@ if TYPE_CHECKING:
 _TEMPLATE = __name__.replace(".scheduling.worker_processes", ".worker.process")
 # Signals are ignored before anything is imported. A terminal or a batch system signals all
 # processes of a run, while the driver waits for its tasks. The path of modules is the driver's: the
-# current folder, which others may write to, is none of its own.
+# current folder, which others may write to, is none of its own. Modules have no unreachable objects,
+# for which Python would look again and again: ``serve`` lets it look from then on.
 _PROGRAM = """
-import signal, sys
+import gc, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
+gc.disable()
 sys.path[:] = {path!r}
 from {module} import serve
 serve({descriptor})

@@ -67,6 +67,7 @@ def serve(number: int) -> NoReturn:
     # Workers share the memory of all modules: frozen objects are not touched by a garbage
     # collection, which would copy their pages.
     gc.freeze()
+    gc.enable()
     control = socket.socket(fileno=number)
     while True:
         # at most ``MAX_REQUEST`` bytes and one descriptor

@@ -1,6 +1,7 @@
 """The command ``kepler-traverse`` and its commands."""
 
 import contextlib
+import gc
 import sys
 
 import pytest
@@ -85,3 +86,14 @@ def test_commands_and_their_options_are_completed(shell, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
     assert completion.main([shell]) == 2
     assert "pip install shtab" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("last_import", "is_paused"), [("no_such_module", True), ("json", False)])
+def test_unreachable_objects_are_left_only_while_modules_are_imported(last_import, is_paused):
+    with batch_sources.without_collections(last_import):
+        assert gc.isenabled() != is_paused
+    assert gc.isenabled()
+    with pytest.raises(KeyError), batch_sources.without_collections(last_import):
+        raise KeyError
+    assert gc.isenabled()
+    gc.unfreeze()

@@ -179,6 +179,10 @@ def test_no_worker_imports_dask(ask):
     assert [each["imports_dask"] for each in ask.both("facts")] == [False, False]
 
 
+def test_workers_release_unreachable_objects(ask):
+    assert [each["collects"] for each in ask.both("facts")] == [True, True]
+
+
 def test_no_process_listens(ask):
     pids = [os.getpid(), ask.processes._template.pid, *(each["pid"] for each in ask.both("facts"))]
     for pid in pids[1:]:

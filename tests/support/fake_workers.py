@@ -2,6 +2,7 @@
 module.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -60,6 +61,7 @@ class FakeWorker:
             "pid": os.getpid(),
             "template": os.getppid(),
             "imports_dask": "distributed" in sys.modules,
+            "collects": gc.isenabled(),
             "has_lost_cuda": cuda._is_lost,
             "of_devices": [
                 target

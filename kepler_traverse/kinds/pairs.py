@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import arguments
-from .._arrays import make_offsets
+from ..cpu.counting_sort import stable_order
 from ..errors import EdgeListError, InputError, UnknownVertexError
 from ..formats.column_names import end_pairs, listed
 from ..formats.tables import (
@@ -53,8 +53,7 @@ def pair_table(origins: np.ndarray, destinations: np.ndarray) -> PairTable:
     rank[order] = np.arange(order.size)
     rank_of_row = rank[place_of_row]
 
-    rows = np.argsort(rank_of_row, kind="stable")
-    offsets = make_offsets(np.bincount(rank_of_row, minlength=order.size))
+    rows, offsets = stable_order(rank_of_row, order.size)
     return PairTable(distinct[order], TargetLists(offsets, destinations[rows]), rows)
 
 
@@ -305,7 +304,9 @@ def frame_of_pairs(
     records = join_records(parts)
 
     # Groups are by origin: put the records into the order of the rows, those of a row as they are.
-    order = np.argsort(records.values["pair"], kind="stable")
+    # Where there are none, their numbers have no integer type yet.
+    row_of_record = records.values["pair"].astype(np.int64, copy=False)
+    order, _ = stable_order(row_of_record, table.rows.size)
     columns = columns_of_records(asked, np.concatenate(sources)[order], records.take(order))
     del columns[without]
     frame = frame_from(columns_on_device(columns, graph), graph.device)

@@ -31,8 +31,16 @@ def about(packages: Iterable[str], command: str = "", at: str | None = None) -> 
         "versions": versions(packages),
     }
     if command:
-        facts["command"] = command
+        facts["command"] = without_places(command)
     return facts
+
+
+def without_places(command: str) -> str:
+    """Return a command line as it is typed elsewhere: without the folders of a machine, and the commit of a copy."""
+    command = re.sub(r" --commit \S+", "", command)
+    for option, stands_for in (("--graphs", "GRAPHS"), ("--output", "FILE")):
+        command = re.sub(rf"{option} \S+", f"{option} {stands_for}", command)
+    return command
 
 
 def timed(call: Callable, *arguments: Any) -> tuple[Any, float]:

@@ -1,6 +1,7 @@
 """The harness of measurements compares results before it times them, goes on after a cut, and renders its record."""
 
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from pipelines import compare
 from scripts import make_graphs
 from scripts.bench import csgraph, networkx_backend, pandana_network
 from scripts.measure import __main__ as command
-from scripts.measure import harness, logs, record, render
+from scripts.measure import environment, harness, logs, record, render
 from scripts.measure.log import Log
 from scripts.measure.work import OURS, Baseline, Inputs, Repeats, Timed, Work, differences
 
@@ -193,6 +194,16 @@ def test_a_log_is_written_once_and_an_edited_one_is_noticed(tmp_path, monkeypatc
         logs.written(found, "A road graph", lines)
     log.write_text(log.read_text().replace("5", "6"))
     assert logs.edited(found) == [log.name]
+
+
+def test_commands_of_records_name_no_folder_of_a_machine():
+    given = "python -m scripts.measure run gpu --graphs /data/g --output /out/a.jsonl --commit 12ab --work sssp"
+    portable = "python -m scripts.measure run gpu --graphs GRAPHS --output FILE --work sssp"
+    assert environment.without_places(given) == portable
+    commands = [run.get("command", "") for run in record.read().runs]
+    for log in logs.LOG.glob("*.md"):
+        commands += [line for line in log.read_text().splitlines() if line.startswith("python")]
+    assert [command for command in commands if re.search(r"[ =]/", command)] == []
 
 
 def test_output_of_compare_becomes_rows(tmp_path, monkeypatch, capsys):

@@ -351,6 +351,9 @@ def ids(name: str, value: Any) -> list[Any] | np.ndarray:
         )
     value = arrow(name, value)
     if hasattr(value, "to_pylist"):
+        # A list of a million integers would take longer than searching for them.
+        if pyarrow.types.is_integer(value.type) and not value.null_count:
+            return value.to_numpy()
         return value.to_pylist()
     if hasattr(value, "dtype"):
         return _array_of_ids(name, value)

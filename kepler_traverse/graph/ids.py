@@ -308,14 +308,15 @@ class VertexIds:
 
         # ``in_range``: the integers in the type of the ids, so that they are compared without
         # rounding. 0 stands for an integer that the type does not hold, where ``fits`` is False.
-        limits = np.iinfo(ids.dtype)
+        least = int(np.iinfo(ids.dtype).min)
+        most = int(np.iinfo(ids.dtype).max)
         if isinstance(requested, list):
-            fits = np.array([limits.min <= i <= limits.max for i in requested], bool)
+            fits = np.array([least <= i <= most for i in requested], bool)
             in_range = np.array(
                 [i if fit else 0 for i, fit in zip(requested, fits, strict=True)], ids.dtype
             )
         else:
-            fits = (requested >= limits.min) & (requested <= limits.max)
+            fits = (requested >= least) & (requested <= most)
             in_range = np.where(fits, requested, 0).astype(ids.dtype)
 
         last = max(ids.size - 1, 0)  # the largest position; 0 also without ids

@@ -122,6 +122,8 @@ class PairTable:
         """Return the part of the table with some of its origins, ``sources``, in their order. They
         are vertex numbers, and each must be an origin of the table.
         """
+        if np.array_equal(sources, self.sources):  # all origins, of one group
+            return self
         # the positions of these origins in ``sources``, and of their entries in the lists
         places = self._order[np.searchsorted(self.sources, sources, sorter=self._order)]
         sizes = np.diff(self.lists.offsets)[places]

@@ -24,11 +24,11 @@ _NANOSECONDS_PER_PAIR = 100
 # There must be this many times the estimated number of sources at which both strategies take the
 # same time, as both estimates err.
 _MARGIN = 1.5
-# Estimated seconds that a hierarchy must save, beyond those of compiling.
+# Estimated seconds that a hierarchy must save.
 _WORTH = 1.0
-# Seconds in which contraction and sweeps are compiled, once per machine; measured on two cores. On
-# a small graph that is longer than the run.
-_COMPILING = 8.0
+# The same where contraction and sweeps are compiled first. That takes 8 s on two cores, which is
+# longer than a run on a small graph; but it happens once per machine, and later runs gain.
+_WORTH_COMPILING = 5.0
 
 
 class Estimate(NamedTuple):
@@ -55,13 +55,13 @@ class Estimate(NamedTuple):
 
     def is_worth_it(self, n_sources: int) -> bool:
         """Return whether ``hierarchy="auto"`` builds the hierarchy for this many sources: it must
-        save ``_WORTH`` seconds, and what compiling takes, if this machine has not compiled
+        save ``_WORTH`` seconds, or ``_WORTH_COMPILING`` if this machine has not compiled
         contraction yet. It must pay even if the estimates are wrong by the factor ``_MARGIN``.
         False if it never pays, where ``break_even`` is infinite.
         """
         least = _WORTH
         if must_compile():
-            least += _COMPILING
+            least = _WORTH_COMPILING
         is_safe = _MARGIN * self.break_even <= n_sources
         return is_safe and self.seconds_saved(n_sources) >= least
 

@@ -146,8 +146,8 @@ def test_a_hierarchy_must_save_more_where_it_is_compiled_first(monkeypatch):
     for must_compile, n_sources, is_worth_it in [
         (False, 250, False),  # 0.5 s saved
         (False, 400, True),
-        (True, 400, False),  # 2 s, and compiling takes more
-        (True, 1200, True),
+        (True, 650, False),  # 4.5 s
+        (True, 750, True),
     ]:
         monkeypatch.setattr(estimate, "must_compile", lambda answer=must_compile: answer)
         assert estimated.is_worth_it(n_sources) == is_worth_it

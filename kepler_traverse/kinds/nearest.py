@@ -79,17 +79,13 @@ def check_start_costs(
             "is no integer, and the weights are; give integers in their unit, or weights as floats",
         )
         refuse_first(values.astype(np.float64) >= 2.0**63, "is beyond int64; scale it down")
-    # A cost becomes the weight of an edge. A type that holds it exactly returns the same number.
+    # A cost becomes the weight of an edge.
     if graph.weights is not None:
         kind = graph.weights.dtype
-        with np.errstate(over="ignore", invalid="ignore"):
-            held = values.astype(kind)
-            again = held.astype(values.dtype)
-        is_wrong = again != values
-        if values.dtype.kind == "i" and kind.kind == "f":
-            is_wrong |= held >= 2.0**63  # which integer it becomes depends on the machine
+        if kind.kind == "f":
+            refuse_first(~_is_held(values, np.dtype(np.float64)), "has too many digits; round it")
         refuse_first(
-            is_wrong,
+            ~_is_held(values, kind),
             f"is not held exactly by weights of {kind}; build the graph with "
             f"{option_text('weight_type', 'float64')}",
         )
@@ -105,6 +101,20 @@ def check_start_costs(
         )
 
     return SourceValues.of_rows(numbers, values, error_of_two_costs)
+
+
+def _is_held(values: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """Return for each number whether the type ``kind`` holds it exactly, bool of the shape of
+    ``values``.
+    """
+    # A type that holds a number exactly returns the same number.
+    with np.errstate(over="ignore", invalid="ignore"):
+        held = values.astype(kind)
+        again = held.astype(values.dtype)
+    is_held = again == values
+    if values.dtype.kind == "i" and kind.kind == "f":
+        is_held &= held < 2.0**63  # which integer a larger one becomes depends on the machine
+    return is_held
 
 
 def nearest_source_search(

@@ -96,6 +96,8 @@ def test_costs_beyond_the_type_of_the_weights_are_exact():
         ([1, 2], [1, 0.5], r"0.5 of source 3 is no integer, and the weights are"),
         ([1.5, 2], [1, 0.1], r"0.1 of source 3 is not held exactly by weights of float32"),
         ([1, 2], [1, 2**24 + 1], r"not held exactly by weights of float32"),
+        ([1, 2], [1, 2**53 + 1], r"has too many digits; round it"),
+        ([0.1, 2], [1, 2**63 - 1], r"has too many digits; round it"),
         ([1, 2], [1], "one per source"),
         ([1, 2], [1, np.nan], "start_costs"),
     ],

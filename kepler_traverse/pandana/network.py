@@ -15,7 +15,10 @@ import pandas as pd
 from .. import arguments
 from .._arrays import FLOAT64_EXACT, index_dtype, positions_in_groups, sort_distinct
 from ..api.path_frames import paths
+from ..cpu import threads
+from ..cpu.counting_sort import stable_order
 from ..cpu.nearest_point import nearest_points
+from ..cpu.quantiles import CHUNK, Reached, ValueLists, find_quantiles
 from ..errors import HierarchyError, InputError, PrecisionError, UnknownVertexError, one_line
 from ..graph import Graph
 from ..graph.build import graph_from_numbers
@@ -896,25 +899,21 @@ class Network:
         if not nodes.size:
             return result
 
-        # Sort the values by node, and by value at each node. ``targets`` are the distinct nodes,
-        # ascending: ``targets[i]`` has ``counts[i]`` values from ``first[i]`` on.
-        order = np.lexsort((values, nodes))
-        values = values[order]
-        targets, first, counts = np.unique(nodes[order], return_index=True, return_counts=True)
+        order, offsets = stable_order(nodes, self.node_ids.size)
+        lists = ValueLists(offsets, values[order])
+        targets = np.flatnonzero(np.diff(offsets))
         with sssp_many(graph, "all", targets=targets, cutoff=limit, stream=True) as groups:
             for frame in groups:
-                # ``place`` is the position in ``targets`` of the node of each row of the frame.
-                # ``value`` and ``source`` have a row per source and value within the limit. Then
-                # ``value`` is sorted within the rows of each source, which stand together.
-                place = np.searchsorted(targets, frame["vertex"].to_numpy())
-                value = values[_list_ranges(first[place], counts[place])]
-                source = np.repeat(frame["source"].to_numpy(), counts[place])
-                value = value[np.lexsort((value, source))]
-                # Sources stand in ascending order in the frame, all rows of a source in one frame:
-                # the values of ``sources[i]`` are ``sizes[i]`` elements from ``begins[i]`` on.
-                sources, begins, sizes = np.unique(source, return_index=True, return_counts=True)
-                ranks = np.minimum((sizes * share).astype(np.int64), sizes - 1)
-                result[sources] = value[begins + ranks]
+                # Sources stand in ascending order in the frame, all rows of a source in one frame.
+                source = frame["source"].to_numpy()
+                if not source.size:
+                    continue
+                begins = np.flatnonzero(np.append(True, source[1:] != source[:-1]))
+                reached = Reached(np.append(begins, source.size), frame["vertex"].to_numpy())
+                found = np.empty(begins.size, values.dtype)
+                n_items = -(-begins.size // CHUNK)
+                threads.run(find_quantiles, n_items, reached, lists, share, found)
+                result[source[begins]] = found
         return result
 
 

@@ -72,6 +72,22 @@ def aggregated(values, distances, limit, kind, decay):
     }[kind]
 
 
+def test_quantiles_of_many_values_are_those_of_their_ascending_order():
+    """More than a thread has memory for at first; the last node has none, and reaches none."""
+    nodes = pd.Series(range(5), dtype=float)
+    net = Network(
+        nodes, nodes, pd.Series([0, 1, 2]), pd.Series([1, 2, 3]), pd.DataFrame({"w": [1.0] * 3})
+    )
+    values = np.random.default_rng(3).normal(size=3000)
+    places = np.arange(values.size) % 4
+    net.set(pd.Series(places), pd.Series(values), "v")
+    for kind in ("min", "25pct", "median", "75pct", "max"):
+        found = net.aggregate(1, kind, name="v")
+        near = [values[abs(places - node) <= 1] for node in range(4)]
+        expected = [aggregated(each, np.zeros(each.size), 1, kind, "flat") for each in near]
+        assert found.tolist() == [*expected, -1]
+
+
 @settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32), unit=st.sampled_from(list(UNITS)), twoway=st.booleans())
 def test_results_follow_from_all_distances(seed, unit, twoway):

@@ -48,6 +48,13 @@ def option_text(name: str, value: object = None) -> str:
     return _option_spelling.get()(name, value)
 
 
+def is_for_library() -> bool:
+    """Return whether messages are for a caller of the library's functions, and not for one of a
+    job or a command, who has options alone and no graph.
+    """
+    return _option_spelling.get() is _argument_text
+
+
 _given_notices: set[str] = set()  # texts that were shown in this process
 _show_notice: Callable[[str], None] | None = None  # shows a notice; None: by a warning of Python
 

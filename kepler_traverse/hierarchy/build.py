@@ -10,7 +10,7 @@ import numpy as np
 
 from .._arrays import EXACT_BELOW, to_host
 from ..cpu import threads
-from ..errors import HierarchyError
+from ..errors import HierarchyError, is_for_library
 from .arrays import Hierarchy, hierarchy_from
 from .contraction import MAX_SUM, Contraction, half_depth
 from .estimate import round_seconds
@@ -57,10 +57,10 @@ def why_not(graph: Any, metric: str) -> str | None:
     if graph.weights.dtype.kind == "i" and graph.derived.heaviest >= MAX_SUM:
         return "a weight is 2^61 or more"
     if not graph.integer_weights and find_unit(to_host(graph.weights)) is None:
-        return (
-            "the weights are floats whose sums depend on the order of addition; "
-            "integer_weights(graph) counts them in a unit, as integers"
-        )
+        how = "scale and round them to integers"
+        if is_for_library():
+            how = "integer_weights(graph) counts them in a unit, as integers"
+        return f"the weights are floats whose sums depend on the order of addition; {how}"
     return None
 
 

@@ -27,7 +27,13 @@ from ..cpu.skims import (
     violation,
 )
 from ..cuda.interleaved import sums_up_to
-from ..errors import CertificateError, InputError, PrecisionError, option_text
+from ..errors import (
+    CertificateError,
+    InputError,
+    PrecisionError,
+    is_for_library,
+    option_text,
+)
 from ..graph import Graph
 from ..hierarchy.build import find_unit
 from ..hierarchy.column_sums import ColumnSums
@@ -215,9 +221,13 @@ def check_options(
     # distances, which must not fall along a path.
     is_weighted = ALGORITHMS[algorithm].is_weighted
     if is_weighted and graph.has_negative_weights and kind.name not in _FINDS_PATHS:
+        if is_for_library():
+            other = "paths(graph, pairs, along=...)"
+        else:
+            other = option_text("result", "paths")
         raise InputError(
             f"{option_text('along')} of result {kind.name} needs weights of 0 or more, and the graph "
-            "has negative ones; take the sums of paths(graph, pairs, along=...)"
+            f"has negative ones; take the sums of {other}"
         )
 
     if isinstance(options.along, AlongPaths):

@@ -17,7 +17,7 @@ import numpy as np
 from .. import arguments
 from .._arrays import Array, index_dtype
 from ..cpu import threads
-from ..errors import InputError, StrategyError
+from ..errors import InputError, StrategyError, is_for_library, option_text
 from ..formats.column_names import listed
 from ..graph import Graph
 from .algorithms import ALGORITHMS
@@ -91,6 +91,9 @@ def _why_no_hierarchy(strategy: BaseStrategy, graph: Graph) -> str | None:
     """
     if graph.derived.known_hierarchy(strategy.metric) is not None:
         return None
+    if not is_for_library():
+        how = option_text("hierarchy", "yes")
+        return f"needs a hierarchy, and this graph has none; a run with {how} builds one"
     if strategy.metric == "hops":
         return (
             "needs a hierarchy of hops, and this graph has none; build one "

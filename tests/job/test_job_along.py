@@ -152,3 +152,15 @@ def test_what_cannot_be_summed_is_refused(words, said, folder, tmp_path, capsys)
     assert main([str(folder / "edges.parquet"), *fixed, *words, *more]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "o").exists()
+
+
+def test_negative_weights_are_refused_with_a_result_that_takes_them(tmp_path, capsys):
+    table = pd.DataFrame({"src": [0, 3], "dst": [3, 9], "weight": [2, -1], "toll": [5, 7]})
+    table.to_parquet(tmp_path / "edges.parquet")
+    pd.DataFrame({"origin": [0], "destination": [9]}).to_csv(tmp_path / "pairs.csv", index=False)
+    words = [str(tmp_path / "edges.parquet"), "--algorithm", "sssp", "--along", "toll"]
+    words += ["--pairs", str(tmp_path / "pairs.csv"), "--workers", "1", "--device", "cpu"]
+    words += ["--output", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "take the sums of --result paths" in capsys.readouterr().err
+    assert main([*words, "--result", "paths"]) == 0

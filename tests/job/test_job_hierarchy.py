@@ -175,6 +175,28 @@ def test_a_stored_hierarchy_is_found_again_and_not_used_if_unwanted(
     assert "needs a hierarchy" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("algorithm", ["sssp", "bfs"])
+def test_a_strategy_over_a_hierarchy_is_refused_with_the_option_that_builds_one(
+    edges, tmp_path, capsys, algorithm
+):
+    more = ["--workers", 1, "--algorithm", algorithm, "--strategy", "hierarchy_sweep"]
+    assert batch_sources.main(words(edges, tmp_path / "out", *more)) == 2
+    refused = capsys.readouterr().err
+    assert "a run with --hierarchy yes builds one" in refused
+    assert "graph.hierarchy" not in refused
+    computed(edges, tmp_path / "out", *more, "--hierarchy", "yes")
+
+
+def test_weights_that_no_hierarchy_takes_are_refused_in_words_of_the_job(tmp_path, capsys):
+    rows = np.array(lattice(9, 9)).T
+    sevenths = np.arange(1, len(rows[0]) + 1) / 7
+    edges = write_edges(tmp_path / "edges.parquet", *rows, sevenths)
+    assert batch_sources.main(words(edges, tmp_path / "out", "--hierarchy", "yes")) == 2
+    refused = capsys.readouterr().err
+    assert "scale and round them to integers" in refused
+    assert "integer_weights" not in refused
+
+
 def test_a_run_without_hierarchies_leaves_a_given_graph_as_it_is(edges, tmp_path):
     graph = read_graph(edges, directed=False)
     hierarchy = graph.hierarchy()

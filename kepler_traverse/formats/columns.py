@@ -217,9 +217,22 @@ def _ids(column: pyarrow.ChunkedArray, where: Where, id_type: str) -> pyarrow.Ch
     try:
         return column.cast(pyarrow.type_for_alias(id_type))
     except pyarrow.ArrowInvalid as error:
+        extent = compute.min_max(column).as_py()
         raise where.error(
-            f"does not fit {option_text('id_type', id_type)} ({error}); take a wider type"
+            f"does not fit {option_text('id_type', id_type)} ({error}); "
+            f"take {_types_that_hold(str(extent['min']), str(extent['max']))}"
         ) from None
+
+
+def _types_that_hold(*ids: str) -> str:
+    """Return the types of ids to propose for integers that another type does not hold: the first of
+    int64 and uint64 that holds all, if any does, or strings.
+    """
+    for kind in ("int64", "uint64"):
+        limits = np.iinfo(kind)
+        if all(_is_within(text, limits.min, limits.max) for text in ids):
+            return f"{option_text('id_type', kind)} or {option_text('id_type', 'string')}"
+    return option_text("id_type", "string")
 
 
 def _is_text_type(kind: pyarrow.DataType) -> bool:
@@ -500,13 +513,10 @@ class IdText(_TextColumn):
             limits = np.iinfo(self.type.to_pandas_dtype())
             for row, text in enumerate(strings.to_pylist()):
                 if not _is_within(text, limits.min, limits.max):
-                    wider = option_text("id_type", "string")
-                    if limits.bits < 64 or limits.min < 0:
-                        wider = f"{option_text('id_type', 'uint64')} or {wider}"
                     if self.numbered:
                         advice = "vertices of this format are numbered from 1"
                     else:
-                        advice = f"take {wider}"
+                        advice = f"take {_types_that_hold(text)}"
                     problem = f"has {text[:40]}, beyond {self.id_type}; {advice}"
                     raise self.where.error(problem, self.rows + row) from None
             raise  # all fit: pyarrow has another reason

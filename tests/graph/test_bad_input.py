@@ -89,7 +89,18 @@ TABLES = {
     "ids beyond the type asked for": (
         typed(pa.array([1, 2**40, 3])),
         {"id_type": "int32"},
-        "does not fit id_type='int32'",
+        "does not fit id_type='int32' (Integer value 1099511627776 not in range: "
+        "-2147483648 to 2147483647); take id_type='int64' or id_type='string'",
+    ),
+    "negative ids where none were declared": (
+        typed(pa.array([1, -2, 3])),
+        {"id_type": "uint64"},
+        "; take id_type='int64' or id_type='string'",
+    ),
+    "ids beyond int64": (
+        typed(pa.array([1, 2**63, 3], pa.uint64())),
+        {"id_type": "int64"},
+        "; take id_type='uint64' or id_type='string'",
     ),
     "words where integers were declared": (
         typed(pa.array(["1", "b", "c"]), pa.array(["1", "2", "3"])),

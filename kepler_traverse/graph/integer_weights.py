@@ -16,6 +16,7 @@ _MAX_DECIMALS = 9  # the smallest unit that is tried is 1e-9
 # Counts must be below it: float64 has all integers up to it exactly.
 _MAX_COUNT = 2.0**53
 _SAMPLED = 1 << 12  # weights that are looked at before all of them
+_LEAST_UNIT = 1e-323  # the smallest power of ten that float64 has
 _FEW = 1000.0  # units in the mean weight, so that rounding changes it by less than a thousandth
 
 
@@ -113,20 +114,23 @@ def find_decimal_unit(graph: Graph) -> float | None:
 
 def describe_rounding(graph: Graph) -> str:
     """Return the part of a message that says which unit would round the weights of a graph little,
-    and by how much at most.
+    and by how much at most; or that none does.
     """
     unit = suggest_unit(graph)
+    if unit is None:
+        return "no unit counts both the smallest and the largest; make the smallest ones 0"
     # Between two multiples a weight is half a unit from the nearest, at most.
     return (
         f"unit={unit:g} rounds them by at most {unit / 2:g} each: integer_weights(graph, {unit:g})"
     )
 
 
-def suggest_unit(graph: Graph) -> float:
+def suggest_unit(graph: Graph) -> float | None:
     """Return the largest power of ten that is at most the smallest absolute weight above 0, and at
     most a thousandth of the mean, so that rounding to it changes weights little.
 
     It is larger if the largest weight would otherwise count more units than float64 has exactly.
+    None if the smallest weight would then count none.
     """
     weights: Any = graph.weights
     xp = namespace(weights)
@@ -134,12 +138,20 @@ def suggest_unit(graph: Graph) -> float:
     if not nonzero.size:
         return 1.0  # any unit does
     smallest = float(nonzero.min())
+    largest = float(nonzero.max())
     mean = float(xp.mean(nonzero, dtype=np.float64))
     # A weight that is the mean counts at least ``_FEW`` units.
-    power = np.floor(np.log10(min(mean / _FEW, smallest)))
+    few = max(min(mean / _FEW, smallest), _LEAST_UNIT)
+    power = int(np.floor(np.log10(few)))
     # below it the largest count would leave the integers that float64 has
-    least_power = np.ceil(np.log10(float(nonzero.max()) / _MAX_COUNT))
-    return float(10.0 ** max(power, least_power))
+    power = max(power, int(np.ceil(np.log10(max(largest / _MAX_COUNT, _LEAST_UNIT)))))
+    # The text is the power of ten that a message shows. A logarithm may be off by a rounding.
+    units = [float(f"1e{power}"), float(f"1e{power + 1}")]
+    for unit in units:
+        counts, _ = _round_to(np.array([smallest, largest]), unit)
+        if counts[1] < _MAX_COUNT:
+            return unit if counts[0] else None
+    return None
 
 
 def _are_multiples(weights: Any, scale: float) -> bool:
@@ -163,19 +175,8 @@ def _count(graph: Graph, unit: float) -> IntegerWeights:
     InputError if a count is 2^53 or more, or becomes 0 where the weight is not 0.
     """
     weights: Any = graph.weights
-    xp = namespace(weights)
     wide = weights.astype(np.float64)
-    # A unit such as 0.1 is not exact, but the 10 that it divides 1 into is: counts are then the
-    # weights times 10, and weights are counts divided by 10.
-    divisor = np.rint(1 / unit)
-    divides = divisor > 0 and unit == 1 / divisor
-    if divides:
-        counts = xp.rint(wide * divisor)
-        rounded = counts / divisor
-    else:
-        counts = xp.rint(wide / unit)
-        rounded = counts * unit
-
+    counts, rounded = _round_to(wide, unit)
     if not bool((abs(counts) < _MAX_COUNT).all()):
         raise InputError(
             f"unit={unit:g} makes a weight of 2^53 units or more; {describe_rounding(graph)}"
@@ -191,3 +192,18 @@ def _count(graph: Graph, unit: float) -> IntegerWeights:
         error = float(abs(rounded - wide).max())
     # ``per="edge"``: one weight per stored edge, in the order of ``targets``.
     return IntegerWeights(with_weights(graph, counts.astype(np.int64), per="edge"), unit, error)
+
+
+def _round_to(weights: Any, unit: float) -> tuple[Any, Any]:
+    """Return how many units each weight counts, rounded to integers, and the weights that these
+    counts make; both float64, as ``weights`` are.
+    """
+    xp = namespace(weights)
+    # A unit such as 0.1 is not exact, but the 10 that it divides 1 into is: counts are then the
+    # weights times 10, and weights are counts divided by 10.
+    divisor = np.rint(1 / unit)
+    if divisor > 0 and unit == 1 / divisor:
+        counts = xp.rint(weights * divisor)
+        return counts, counts / divisor
+    counts = xp.rint(weights / unit)
+    return counts, counts * unit

@@ -91,6 +91,8 @@ def explain_hierarchy(plan: Any) -> str:
         how = f"integer_weights(graph) counts the weights in units of {unit:g}, none rounded"
     else:
         unit = suggest_unit(plan.graph)
+        if unit is None:
+            return ""
         how = (
             f"integer_weights(graph, {unit:g}) rounds the weights by at most {unit / 2:g} each to "
             f"integers"

@@ -74,6 +74,27 @@ def test_thirds_are_refused_with_a_unit():
         kt.integer_weights(graph)
 
 
+@pytest.mark.parametrize(
+    "weights", [[1e-300, 1e299, 1e300 / 3], [5e-324, 1.0 / 3], [5e-324, 5e-324]]
+)
+def test_weights_that_no_unit_counts_are_refused_without_one(weights):
+    graph = path_of(weights)
+    for unit in (None, 1e285):
+        with pytest.raises(InputError, match=r"no unit counts both .*; make the smallest ones 0"):
+            kt.integer_weights(graph, unit)
+    least = min(weights)
+    without = path_of([0.0 if weight == least else weight for weight in weights])
+    unit = kt.graph.integer_weights.suggest_unit(without)
+    assert kt.integer_weights(without, unit).graph.weights[0] == 0
+
+
+def test_a_unit_is_named_that_leaves_the_largest_count_below_the_limit():
+    graph = path_of([2.0**53, 5.5])
+    with pytest.raises(InputError, match=r"integer_weights\(graph, 10\)"):
+        kt.integer_weights(graph)
+    assert kt.integer_weights(graph, 10).graph.weights[0] == 2**53 // 10
+
+
 @pytest.mark.parametrize("unit", [0, -1, float("inf"), float("nan"), "0.1", True])
 def test_what_is_no_unit_is_refused(unit):
     with pytest.raises(InputError, match="unit"):

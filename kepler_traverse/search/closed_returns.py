@@ -15,6 +15,7 @@ import numpy as np
 from .._arrays import Array, to_host
 from ..errors import NegativeCycleError, PrecisionError
 from ..graph import Graph
+from .sparse import without_rounding
 
 
 def closed_sources(graph: Graph, sources: Iterable[int]) -> dict[int, int]:
@@ -47,7 +48,7 @@ def refuse_negative_return(graph: Graph, source: int, distance: Array) -> None:
                 raise NegativeCycleError(cycle, weight)
             raise PrecisionError(
                 f"rounding in {distance.dtype} makes a cycle through a closed vertex look negative; "
-                "build the graph with weight_type='float64', or scale the weights to integers"
+                f"{without_rounding(distance.dtype)}"
             )
 
 

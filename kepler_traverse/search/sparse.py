@@ -545,9 +545,17 @@ def closed_cycle_error(dtype: np.dtype) -> PrecisionError:
     """Return the error for a vertex that has no predecessor: rounding to ``dtype``, the type of the
     distances, has made the edges of a cycle as long as 0, and no path enters that cycle.
     """
-    cure = f"build the graph with {option_text('weight_type', 'float64')}"
-    if dtype == np.float64:
-        cure = "give the weights as integers, in a smaller unit"
     return PrecisionError(
-        f"rounding in {dtype} closed a cycle of equal distances that no path enters; {cure}"
+        f"rounding in {dtype} closed a cycle of equal distances that no path enters; "
+        f"{without_rounding(dtype)}"
     )
+
+
+def without_rounding(dtype: np.dtype) -> str:
+    """Return the part of a message that says how sums round less than in ``dtype``, the type of the
+    distances, or not at all.
+    """
+    integers = "scale the weights to integers"
+    if dtype == np.float64:
+        return integers
+    return f"build the graph with {option_text('weight_type', 'float64')}, or {integers}"

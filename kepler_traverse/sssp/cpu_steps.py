@@ -26,7 +26,7 @@ from ..cpu.atomics import (
 )
 from ..cpu.compiled import njit
 from ..cpu.edges import Edges
-from ..errors import PrecisionError
+from ..errors import PrecisionError, option_text
 from ..search.query import Query
 from ..search.sparse import closed_cycle_error
 from ..search.strategy import state_bytes
@@ -249,7 +249,8 @@ def _find_predecessors(graph, source: int, distance, predecessor, layer, queue, 
 def overflow_error(graph) -> PrecisionError:
     """Return the error for a distance beyond the largest float of the type of the weights."""
     if graph.weights.dtype.itemsize < 8:
-        advice = "build the graph with weight_type='float64', or scale"
+        wider = option_text("weight_type", "float64")
+        advice = f"build the graph with {wider}, or scale"
     else:
         advice = "scale"
     return PrecisionError(

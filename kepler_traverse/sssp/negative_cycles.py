@@ -16,6 +16,7 @@ import numpy as np
 from .._arrays import namespace, to_host
 from ..cpu.compiled import njit
 from ..errors import NegativeCycleError, PrecisionError
+from ..search.sparse import without_rounding
 
 
 def search(graph, parent) -> None:
@@ -46,8 +47,8 @@ def give_up(graph, parent) -> None:
     search(graph, parent)
     raise PrecisionError(
         f"distances still fall after {graph.n_vertices} rounds, though no cycle of exactly negative weight was found: "
-        f"rounding in {graph.weights.dtype} makes a cycle of weight zero look negative; build the graph with "
-        "weight_type='float64', or scale the weights to integers"
+        f"rounding in {graph.weights.dtype} makes a cycle of weight zero look negative; "
+        f"{without_rounding(graph.weights.dtype)}"
     )
 
 

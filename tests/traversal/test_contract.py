@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kepler_traverse import NegativeCycleError, bfs, plan_bfs, plan_sssp
+from kepler_traverse import (
+    NegativeCycleError,
+    bfs,
+    graph_from_edges,
+    plan_bfs,
+    plan_sssp,
+    sssp,
+)
 from kepler_traverse.certificate import certify
 from kepler_traverse.errors import PrecisionError, StrategyError
 from tests.support import oracle
@@ -160,6 +167,26 @@ def test_a_negative_cycle_out_of_reach_is_no_error(row):
     with pytest.raises(NegativeCycleError) as caught:
         plan(2)
     assert sorted(caught.value.cycle) == [2, 3]
+
+
+@pytest.mark.parametrize("closed", [None, [1]])
+@pytest.mark.parametrize("wide", [True, False])
+def test_a_cycle_that_rounds_below_zero_is_refused_with_less_rounding(wide, closed):
+    if closed is None:
+        decimals = [44.1, 0.23, 0.62, 0.08, -0.9299999999999999]
+        decimals = decimals if wide else [21.1, 0.9, 0.8, 0.9, -2.6]
+    else:
+        decimals = [40.1, 0.6, 1, 0.4, -2] if wide else [22.1, 0.036, 0.75, 0.206, -0.992]
+    weights = np.array(decimals, np.float64 if wide else np.float32)
+    cycle = np.array([9, 0, 1, 2, 3]), np.array([0, 1, 2, 3, 0])
+    source = 9 if closed is None else 1
+    advice = "scale the weights to integers"
+    if not wide:
+        advice = f"build the graph with weight_type='float64', or {advice}"
+    with pytest.raises(PrecisionError, match=f"look negative; {advice}$"):
+        sssp(graph_from_edges(*cycle, weights, closed=closed), source)
+    scaled = np.rint(np.array(decimals) * 1000).astype(int)
+    sssp(graph_from_edges(*cycle, scaled, closed=closed), source)
 
 
 @rows_of(SSSP, without={"non_negative"})

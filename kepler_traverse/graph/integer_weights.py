@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import arguments
 from .._arrays import iter_slices, namespace
-from ..errors import InputError
+from ..errors import InputError, several
 from . import Graph
 from .new_weights import with_weights
 
@@ -61,9 +61,9 @@ def integer_weights(graph: Graph, unit: float | None = None) -> IntegerWeights:
     Raises
     ------
     InputError
-        The graph has no weights; they are no multiples of a power of ten, and no unit is given: the
-        message names one, and its error; the unit is not above 0, or so small that the counts leave
-        2^53; it makes a weight 0 that is not.
+        The graph has no weights, or a self-loop of negative weight; they are no multiples of a power
+        of ten, and no unit is given: the message names one, and its error; the unit is not above 0,
+        or so small that the counts leave 2^53; it makes a weight 0 that is not.
 
     Examples
     --------
@@ -76,6 +76,12 @@ def integer_weights(graph: Graph, unit: float | None = None) -> IntegerWeights:
     arguments.instance("graph", graph, Graph, "read_graph and graph_from_edges make one")
     if graph.weights is None:
         raise InputError("the graph has no weights; name the weight column when reading it")
+    if graph.negative_loops:
+        many = several(len(graph.negative_loops), "vertex")
+        raise InputError(
+            f"the graph has {many} with a self-loop of negative weight, which no unit counts; "
+            "build it without such rows"
+        )
     if unit is None:
         unit = find_decimal_unit(graph)
         if unit is None:

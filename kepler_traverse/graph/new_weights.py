@@ -13,7 +13,7 @@ from ..cpu import csr_build
 from ..cpu import edge_rows as edge_rows_on_cpu
 from ..cuda import csr_build as csr_on_gpu
 from ..cuda import edge_rows as edge_rows_on_gpu
-from ..errors import DeviceError, EdgeListError, InputError, option_text
+from ..errors import DeviceError, EdgeListError, InputError, option_text, several
 from ..formats.selection import RowSelection
 from ..formats.tables import as_weights
 from ..labels import require_edge_labels
@@ -412,8 +412,9 @@ def _weights_of_edges(
     """
     if graph.negative_loops:
         raise InputError(
-            f"the graph has {len(graph.negative_loops)} vertices with a self-loop of negative weight, and self-loops are no "
-            f"stored edges; give one weight per row (per='row', of a graph with {option_text('edge_ids', True)})"
+            f"the graph has {several(len(graph.negative_loops), 'vertex')} with a self-loop of negative weight, and "
+            "self-loops are no stored edges; give one weight per row (per='row', of a graph with "
+            f"{option_text('edge_ids', True)})"
         )
     weight, is_open = weight_columns[0]
     if is_open is not None:

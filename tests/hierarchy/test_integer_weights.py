@@ -95,6 +95,16 @@ def test_a_unit_is_named_that_leaves_the_largest_count_below_the_limit():
     assert kt.integer_weights(graph, 10).graph.weights[0] == 2**53 // 10
 
 
+def test_a_self_loop_of_negative_weight_is_refused():
+    ends = [0, 1, 1], [1, 2, 1]
+    graph = kt.graph_from_edges(*ends, [0.5, 0.25, -1.5], edge_ids=True)
+    with pytest.raises(
+        InputError, match=r"1 vertex with a self-loop .*; build it without such rows"
+    ):
+        kt.integer_weights(graph)
+    kt.integer_weights(kt.graph_from_edges(ends[0][:2], ends[1][:2], [0.5, 0.25]))
+
+
 @pytest.mark.parametrize("unit", [0, -1, float("inf"), float("nan"), "0.1", True])
 def test_what_is_no_unit_is_refused(unit):
     with pytest.raises(InputError, match="unit"):

@@ -17,7 +17,7 @@ from ._arrays import index_dtype, pyarrow, to_host
 from ._uninterrupted import load
 from .errors import InputError
 from .graph import Graph
-from .graph.build import graph_from_numbers
+from .graph.build import graph_from_numbers, of_nodes
 from .graph.closed import refuse_closed
 from .graph.edges import graph_from_edges
 from .graph.osm import from_osm as from_osm
@@ -79,7 +79,7 @@ def from_networkx(graph: Any, weight: str | None = None) -> Graph:
     number_of = dict(zip(nodes, numbers.tolist(), strict=True))
     pairs = ((number_of[u], number_of[v]) for u, v in graph.edges())
     src, dst = _split_ends(pairs, graph.number_of_edges(), numbers.dtype)
-    return graph_from_numbers(src, dst, weights, ids=ids, directed=graph.is_directed())
+    return of_nodes(graph_from_numbers(src, dst, weights, ids=ids, directed=graph.is_directed()))
 
 
 def _require_methods(graph: Any, library: str, *methods: str) -> None:
@@ -206,7 +206,8 @@ def from_igraph(graph: Any, weight: str | None = None, ids: str | None = None) -
     if ids is not None:
         src = numbers[src]
         dst = numbers[dst]
-    return graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=graph.is_directed())
+    made = graph_from_numbers(src, dst, weights, ids=sorted_ids, directed=graph.is_directed())
+    return of_nodes(made)
 
 
 def from_cugraph(graph: Any) -> Graph:
@@ -239,7 +240,7 @@ def from_cugraph(graph: Any) -> Graph:
                 "give the frame of graph.view_edge_list() to graph_from_edges, with weight="
             )
     nodes = graph.nodes()
-    return graph_from_edges(
+    made = graph_from_edges(
         edges,
         src=src,
         dst=dst,
@@ -249,6 +250,7 @@ def from_cugraph(graph: Any) -> Graph:
         # integers as an array, since a Series of cuDF would be read as objects of Python
         vertices=nodes.values if nodes.dtype.kind in "iu" else nodes,
     )
+    return of_nodes(made)
 
 
 def _one_name(columns: Any, internal: str, names: list[str]) -> str:

@@ -40,7 +40,7 @@ from . import BuildReport, Graph
 from .closed import Split, find_ties, split_numbers
 from .costs import open_costs
 from .csr import NO_ROW, no_edge
-from .ids import VertexIds, in_one_integer_type
+from .ids import NODES, VertexIds, in_one_integer_type
 
 WEIGHT_TYPES = ("auto", "float32", "float64")
 ENDS = ("src", "dst")
@@ -544,6 +544,13 @@ def _find_edges_of_rows(
     back = xp.full(rows.src.size, no_edge(n_vertices), index)
     back[rows.back] = find(*rows.ends_back())
     return [there, back]
+
+
+def of_nodes(graph: Graph) -> Graph:
+    """Return a graph whose errors for unknown ids propose no options of building, since it was made
+    from nodes of another library by a function without such options.
+    """
+    return replace(graph, report=replace(graph.report, limited_by=NODES))
 
 
 def _limiting_option(only_vertices: Any, largest_component: bool) -> str:

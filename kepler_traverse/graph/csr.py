@@ -72,7 +72,8 @@ class BuildReport:
     where : str
         The filter of rows, ``""`` without one.
     limited_by : str
-        What has left out vertices: ``"only_vertices"``, ``"largest_component"`` or ``""``.
+        What has left out vertices: ``"only_vertices"``, ``"largest_component"`` or ``""``; or
+        ``"nodes"`` of a graph that was made from one of another library.
     row_labels : str
         What identifies the labels of the rows, if the edges are a data frame with an index of its
         own. Only a graph that was built with ``edge_ids=True`` has it.

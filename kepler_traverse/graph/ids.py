@@ -107,6 +107,7 @@ def ends_of_one_type(name: str, ends: dict[str, Any]) -> list[Any]:
 # In place of the option that has limited the vertices: the graph is the network of an assignment,
 # which has the ends of links alone.
 ENDS_OF_LINKS = "links"
+NODES = "nodes"  # of a graph of another library, or of OpenStreetMap
 
 
 class VertexIds:
@@ -118,7 +119,7 @@ class VertexIds:
     """
 
     def __init__(self, array: Any, closed: np.ndarray | None = None, limited_by: str = "") -> None:
-        self._limited_by = limited_by  # as a ``BuildReport`` has it, or ``ENDS_OF_LINKS``
+        self._limited_by = limited_by  # a ``BuildReport``'s, or ``ENDS_OF_LINKS``
         self.all = array  # (n_vertices,): the id of each vertex number
         self.array = array  # (n_ids,): each id once, ascending
         self.are_strings = not hasattr(array, "dtype")  # arrays of pyarrow have none
@@ -239,6 +240,8 @@ class VertexIds:
             )
         if self._limited_by == ENDS_OF_LINKS:
             return "Take ids that are ends of links."
+        if self._limited_by == NODES:
+            return "Take ids of nodes of what the graph was made from."
         if self._limited_by:
             option = option_text(self._limited_by)
             return f"The graph has the vertices of {option} alone; leave out all other ids."

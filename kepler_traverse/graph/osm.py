@@ -19,6 +19,7 @@ from ..errors import EdgeListError, InputError, how_to_install
 from ..runtime import LOG
 from ..runtime.regular_files import irregular
 from . import Graph
+from .build import of_nodes
 from .edges import graph_from_edges
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ def from_osm(
     graph = graph_from_edges(
         roads["src"], roads["dst"], roads["weight"], vertices=junctions["vertex"], edge_ids=True
     )
-    return Streets(graph, roads, junctions)
+    return Streets(of_nodes(graph), roads, junctions)
 
 
 def _direction(tags: dict[str, str], mode: _Mode) -> tuple[bool, bool]:

@@ -1,9 +1,19 @@
 """Ids that an option has left out of a graph: the error names the option, and its advice works when it is followed."""
 
+import networkx
 import pandas as pd
 import pytest
 
-from kepler_traverse import graph_from_edges, load_graph, save_graph, sssp, sssp_many, sssp_pairs
+from kepler_traverse import (
+    convert,
+    graph_from_edges,
+    load_graph,
+    save_graph,
+    sssp,
+    sssp_many,
+    sssp_pairs,
+    with_weights,
+)
 from kepler_traverse.assignment import BPR, assign
 from kepler_traverse.errors import UnknownVertexError
 from kepler_traverse.pipelines import run_job
@@ -80,3 +90,14 @@ def test_a_table_of_all_vertices_has_the_values_of_those_that_are_kept(tmp_path,
         **option,
     )
     assert done.to_pandas()["jobs"].to_list() == [10, 20, 30]
+
+
+def test_an_unknown_id_of_a_converted_graph_names_no_option_of_building(tmp_path):
+    graph = convert.from_networkx(networkx.path_graph(3))
+    save_graph(graph, tmp_path / "graph")
+    for made in (graph, load_graph(tmp_path / "graph")):
+        with pytest.raises(
+            UnknownVertexError, match=r"9.*Take ids of nodes of what the graph was"
+        ) as error:
+            sssp_many(with_weights(made, [1] * 4, per="edge"), [9])
+        assert "vertices" not in str(error.value)

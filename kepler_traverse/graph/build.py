@@ -821,10 +821,14 @@ def _convert_floats(weight: Any, weight_type: str, scratch: Scratch | None) -> t
             what = "NaN"
         else:
             what = f"{float(weight[row]):g}, infinite as {kind}"
+        advice = "drop or correct the rows"
+        if bool(xp.isfinite(weight[row])):  # only a narrower type is too small
+            wider = option_text("weight_type", "float64")
+            advice = f"scale the weights down, or take {wider}"
         raise EdgeListError(
             (
                 f"weight of row {row} is {what} ({n_wrong} such rows): every weight "
-                "must be finite; drop or correct the rows"
+                f"must be finite; {advice}"
             ),
             row=row,
             column="weight",

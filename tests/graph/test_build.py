@@ -154,8 +154,13 @@ def test_weights_that_are_not_finite_are_refused_with_their_row(bad):
 
 
 def test_a_weight_too_large_for_the_type_asked_for_is_refused():
-    with pytest.raises(EdgeListError, match="infinite as float32"):
+    with pytest.raises(
+        EdgeListError, match=r"infinite as float32.*, or take weight_type='float64'"
+    ):
         build([(0, 1)], np.array([1e39]), weight_type="float32")
+    assert build([(0, 1)], np.array([1e39]), weight_type="float64").weights.tolist() == [1e39]
+    with pytest.raises(EdgeListError, match="drop or correct the rows"):
+        build([(0, 1)], np.array([np.inf]), weight_type="float32")
 
 
 @pytest.mark.parametrize("weight", [2**63 - 1, -(2**63)])

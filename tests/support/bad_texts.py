@@ -106,7 +106,7 @@ TEXTS = {
     "an infinite weight": ("e.txt", "1 2 3\n1 3 inf\n", {}, "row 1, column '2': the weight is inf"),
     "a weight that overflows": ("e.csv", "src,dst,weight\n1,2,1e400\n", {}, "infinite"),
     "a weight that overflows float32": ("e.csv", "src,dst,weight\n1,2,1e200\n", {"weight_type": "float32"},
-        "infinite as float32"),
+        "finite; scale the weights down, or take weight_type='float64'"),
     "an inexact integer weight": ("e.csv", "src,dst,weight\n1,2,3\n1,3,9007199254740993\n", {"weight_type": "float64"},
         "integer weight 9007199254740993 is beyond 2^53"),
     "an integer weight beyond int64": ("e.csv", "src,dst,weight\n1,2,9223372036854775808\n", {}, "beyond int64"),

@@ -170,9 +170,10 @@ def select_sample(options: BetweennessOptions, n: int, cells: int) -> Sample | N
     if samples is None:
         samples = count_samples(_require_share("epsilon", epsilon), delta, n, cells)
     elif not 2 <= arguments.whole("samples", samples) <= n:
-        raise InputError(
-            f"{option_text('samples')} must be from 2 to the number of vertices, {n}, not {samples}"
-        )
+        what = f"must be from 2 to the number of vertices, {n}, not {samples}"
+        if n < 2:
+            what = f"needs 2 vertices, and the graph has {n}; leave it out"
+        raise InputError(f"{option_text('samples')} {what}")
     if samples >= n:
         return None
 

@@ -278,6 +278,13 @@ def test_the_kind_and_networkx_draw_the_same_nodes():
     assert options.sources.tolist() == random.Random(7).sample(list(range(5)), 3)
 
 
+def test_samples_of_a_single_vertex_are_refused_with_what_to_do():
+    graph = graph_from_edges([1], [1])
+    with pytest.raises(InputError, match="samples needs 2 vertices, and the graph has 1; leave it"):
+        bfs_many(graph, "all", result="betweenness", samples=2)
+    assert bfs_many(graph, "all", result="betweenness")["betweenness"].tolist() == [0]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

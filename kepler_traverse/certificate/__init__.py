@@ -173,6 +173,8 @@ def certify(
     failures: dict[str, str] = {}
     n_traversals = 0
     frames.check_frame("result", result)
+    if frames.has_cugraph_marks(result):
+        raise InputError("result must be made with unreached='omit' or 'null'")
     limit = _limit_of_frame(graph, result, cutoff, max_depth)
     for traversal in frames.to_traversals(graph, result, limit):
         n_traversals += 1

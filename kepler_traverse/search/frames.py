@@ -446,7 +446,7 @@ def paths(frame: Frame, targets: Ids, *, graph: Graph | None = None, edges: bool
         arguments.instance("graph", graph, Graph, "it is the one that was traversed")
         if graph.edge_rows is None:
             raise InputError("the graph does not know its rows; build it with edge_ids=True")
-    if frame["distance"].isna().any() or _has_cugraph_marks(frame):
+    if frame["distance"].isna().any() or has_cugraph_marks(frame):
         raise InputError("paths need a frame with unreached='omit'")
     is_cudf = hasattr(frame, "to_arrow")
     xp = cuda.cp if is_cudf else np
@@ -606,7 +606,7 @@ def check_frame(name: str, frame: Frame) -> None:
         )
 
 
-def _has_cugraph_marks(frame: Frame) -> bool:
+def has_cugraph_marks(frame: Frame) -> bool:
     """Return whether a frame marks missing predecessors by -1, as ``unreached="cugraph"`` does."""
     if _kind_of_ids(frame["predecessor"]) != "integers":
         return False

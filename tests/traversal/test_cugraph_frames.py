@@ -6,7 +6,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kepler_traverse import bfs, bfs_many, graph_from_edges, paths, read_graph, sssp, sssp_many
+from kepler_traverse import (
+    bfs,
+    bfs_many,
+    certify,
+    graph_from_edges,
+    paths,
+    read_graph,
+    sssp,
+    sssp_many,
+)
 from kepler_traverse.errors import InputError, PrecisionError
 from kepler_traverse.interop.cugraph_frames import as_cugraph
 from pipelines.batch_sources import main
@@ -159,6 +168,15 @@ def test_ids_in_which_minus_one_is_ambiguous_are_refused():
     unsigned = graph_from_edges(np.array([0], np.uint32), np.array([1], np.uint32))
     with pytest.raises(InputError, match="signed integer ids"):
         bfs_many(unsigned, [0], unreached="cugraph")
+
+
+@pytest.mark.parametrize("traverse", [bfs, sssp])
+def test_a_certificate_names_the_form_that_it_takes(traverse):
+    graph = made()
+    with pytest.raises(InputError, match="made with unreached='omit' or 'null'"):
+        certify(graph, traverse(graph, 0, unreached="cugraph"))
+    for unreached in ("omit", "null"):
+        certify(graph, traverse(graph, 0, unreached=unreached)).require()
 
 
 def test_integer_distances_that_cugraphs_type_would_round_are_refused():

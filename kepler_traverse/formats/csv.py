@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -64,7 +65,7 @@ def detect_layout(file: DataFile, options: ReadOptions, id_type: str) -> TextLay
     if len(rows[0]) < 2:
         raise EdgeListError(
             f"{file}: no {delimiter!r} in the first line "
-            f"{lines[0][:80]!r}; give {option_text('delimiter')}"
+            f"{lines[0][:80]!r}; {_advise_delimiter(lines[0])}"
         )
 
     # Names of the columns, as the file writes them and without blanks. ``has_header`` is None where
@@ -144,8 +145,15 @@ def _detect_delimiter(file: DataFile, lines: list[str], options: ReadOptions) ->
     else:
         blanks = ""
     raise EdgeListError(
-        f"{file}: {what} the first line {lines[0][:80]!r}; give {option_text('delimiter')}{blanks}"
+        f"{file}: {what} the first line {lines[0][:80]!r}; {_advise_delimiter(lines[0])}{blanks}"
     )
+
+
+def _advise_delimiter(line: str) -> str:
+    """Return what an error proposes where a line is not cut: no delimiter cuts a number or a word."""
+    if re.fullmatch(r"[0-9]*|[^\W0-9]*", line.strip()):
+        return "an edge needs two columns"
+    return f"give {option_text('delimiter')}"
 
 
 def _has_edges(file: DataFile, rows: list[list[str]], options: ReadOptions) -> bool:

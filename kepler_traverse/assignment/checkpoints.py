@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import arguments
-from ..errors import InputError, one_line
+from ..errors import InputError, is_for_library, one_line, option_text
 from ..runtime.regular_files import open_regular, written_whole
 
 _MAX_SHARE = 0.05  # the largest part of the time that goes into writing
@@ -54,19 +54,21 @@ class Checkpoint:
                 state = {name: arrays[name] for name in arrays.files}
         except Exception as error:  # whatever zipfile and NumPy raise of damaged archives
             raise CheckpointError(
-                f"checkpoint {str(self._path)!r} cannot be read ({one_line(error)}); remove it"
+                f"checkpoint {str(self._path)!r} cannot be read ({one_line(error)}); "
+                f"{or_new_folder('remove it')}"
             ) from None
         fingerprint = str(state.pop("fingerprint", ""))
         checksum = str(state.pop("checksum", ""))
         if fingerprint != self._fingerprint:
             raise CheckpointError(
                 f"checkpoint {str(self._path)!r} is of other links, trips, costs or another method; "
-                "name a new file, or remove this one"
+                f"{or_new_folder('name a new file, or remove this one')}"
             )
         # Files of version 0.1.0 have no checksum, and are read nevertheless.
         is_whole = checksum in ("", _checksum(fingerprint, state))
         if not is_whole or not _has_types(state, alike):
-            raise CheckpointError(f"checkpoint {str(self._path)!r} is damaged; remove it")
+            advice = or_new_folder("remove it")
+            raise CheckpointError(f"checkpoint {str(self._path)!r} is damaged; {advice}")
         return state
 
     def is_there(self) -> bool:
@@ -136,3 +138,12 @@ def _has_types(state: Mapping[str, np.ndarray], alike: Mapping[str, np.ndarray])
         and (array.ndim > 0 or bool(np.isfinite(state[name])))
         for name, array in alike.items()
     )
+
+
+def or_new_folder(advice: str) -> str:
+    """Return what an error proposes where a state cannot be taken: ``advice`` about its file, or
+    for a command, which resumes no folder without that file, another folder.
+    """
+    if is_for_library():
+        return advice
+    return f"take a new folder by {option_text('output')}"

@@ -19,6 +19,7 @@ from ..cpu import threads
 from ..errors import CertificateError
 from . import path_flows
 from .all_or_nothing import SearchProver
+from .checkpoints import or_new_folder
 from .path_flows import NO_PATH, Paths
 from .problem import Bound, Problem
 from .trees import NO_LINK
@@ -265,13 +266,15 @@ class PathEquilibration:
             and _is_within(paths.links, 0, self.problem.network.n_links)
         )
         if not are_positions:
-            raise CertificateError("the state of the paths is damaged; remove its file")
+            raise CertificateError(
+                f"the state of the paths is damaged; {or_new_folder('remove its file')}"
+            )
         links = self.problem.network.links
         pair = path_flows.find_wrong_pair(self.problem.demand, links, paths, _FEASIBLE)
         if pair != NO_PATH:
             raise CertificateError(
                 f"the paths of pair {pair} do not carry its volume from origin to destination; "
-                "remove the file of the state"
+                f"{or_new_folder('remove the file of the state')}"
             )
 
     def flows_using(self, is_selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

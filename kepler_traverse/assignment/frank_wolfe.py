@@ -14,6 +14,7 @@ import numpy as np
 from ..errors import CertificateError
 from .all_or_nothing import FAULT, HierarchyLoader, Loader
 from .carried import Carried, Side, add_up_curvature, change_to
+from .checkpoints import or_new_folder
 from .link_costs import Step, sum_products, take
 from .path_flows import Loads
 from .problem import Bound, Problem
@@ -288,7 +289,9 @@ class BiconjugateFrankWolfe:
             or not ((each >= 0) & np.isfinite(each)).all()
             for each in given
         ):
-            raise CertificateError("the state of the flows is damaged; remove its file")
+            raise CertificateError(
+                f"the state of the flows is damaged; {or_new_folder('remove its file')}"
+            )
         self._flows, *self._targets = given
         self._step = float(state["step"])
 

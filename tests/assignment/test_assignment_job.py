@@ -106,7 +106,9 @@ def test_resume_answers_what_is_asked_now(files, capsys, is_complete):
     others = words(files, "--resume")
     others[others.index("--trips") + 1] = str(files / "others.parquet")
     assert assignment.main(others) == EXIT_USAGE
-    assert "is of other links, trips, costs" in capsys.readouterr().err
+    refused = capsys.readouterr().err
+    assert "is of other links, trips, costs" in refused
+    assert "; take a new folder by --output" in refused
     assert (out / "_SUCCESS").exists() == is_complete
     assert (out / "_state.npz").read_bytes() == before
     assert assignment.main(words(files, "--resume", "--gap", "1e-7")) == 0

@@ -288,17 +288,18 @@ def _list_sizes(
     """Return the sizes that groups of ``n_sources`` sources or fewer may have for a strategy,
     largest first.
     """
-    # A group that labels answer, or that is looked up in a hierarchy from pair to pair, has one
-    # size: its memory hardly grows with the group, and a bound of its distances is enough.
+    # Labels answer groups of any size. As many distances as ``_ANSWERS`` are enough for one.
     if _answers_by_labels(strategy, shape):
         by_answers = int(_ANSWERS[strategy.device] / max(shape.per_source, 1))
-        return [max(1, min(n_sources, by_answers))]
+        largest = max(1, min(n_sources, by_answers))
+        return [largest >> halvings for halvings in range(largest.bit_length())]
 
     # Sizes are halved, as far as the strategy has groups of such sizes.
     sizes = {
         strategy.group_size(n_sources >> halvings) for halvings in range(n_sources.bit_length())
     }
-    # ``looks_up`` says that the query's targets are few enough to be looked up one by one.
+    # A group that is looked up in a hierarchy from pair to pair has one size, as its memory does not
+    # grow with the group. ``looks_up`` says that the query's targets are few enough for that.
     if "hierarchy" in strategy.needs and strategy.finds_paths and looks_up(query, shape.n_vertices):
         # The group of a sweep, or more sources if their lookups still are no more than _LOOKUPS.
         by_lookups = int(_LOOKUPS / max(query.targets_per_source, 1))

@@ -160,6 +160,19 @@ def test_groups_are_larger_and_results_the_same(monkeypatch, answers):
     assert len(answers) > 10
 
 
+@pytest.mark.parametrize("strategy", ["auto", "hierarchy_sweep"])
+@pytest.mark.parametrize("memory", [30_000, 100_000])  # for 2,000 pairs at once 108,800 are needed
+def test_groups_are_as_small_as_memory_asks(strategy, memory, answers):
+    origins = np.repeat(np.arange(1000), 2)
+    destinations = np.arange(2000)[::-1] % 1600
+    pairs = origins, destinations
+    expected = sssp_pairs(plain_grid(True), *pairs)
+    found = sssp_pairs(labelled_grid(True), *pairs, strategy=strategy, memory=memory)
+    pd.testing.assert_frame_equal(found, expected)
+    assert len(answers) > 1
+    assert sum(answers) == 2000
+
+
 def test_the_plan_says_that_labels_answer():
     rows = lattice(90, 90)
     graph = build(rows, weights_for(rows, 5), directed=False)

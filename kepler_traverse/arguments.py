@@ -461,19 +461,26 @@ def arrow(name: str, value: Any) -> Any:
     if is_table or not (converts or is_pandas or speaks_only_c):
         return value
 
+    # Strings of pandas may also be stored as Python objects, which need no check.
+    if is_pandas and getattr(value.dtype, "storage", "pyarrow") != "pyarrow":
+        return value
     try:
         if is_pandas:
-            # Strings of pandas may also be stored as Python objects, which need no check.
-            if getattr(value.dtype, "storage", "pyarrow") == "pyarrow":
-                pyarrow.array(getattr(value, "array", value)).validate(full=True)
-            return value
-        column = _to_pyarrow(value)
+            column = pyarrow.array(getattr(value, "array", value))
+        else:
+            column = _to_pyarrow(value)
         column.validate(full=True)
     except (pyarrow.ArrowException, TypeError, ValueError) as error:
         raise _column_error(
             name, f"is no valid column of Arrow ({one_line(error)}); make it again from the data"
         ) from None
-    return column
+    if not is_pandas:
+        return column
+    if pyarrow.types.is_run_end_encoded(column.type):
+        raise _column_error(
+            name, "is run-end encoded, which pandas cannot read; give pyarrow.array of it"
+        )
+    return value
 
 
 def _to_pyarrow(value: Any) -> Any:

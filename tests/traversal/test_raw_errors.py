@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import scipy.sparse
 
@@ -34,6 +35,7 @@ from kepler_traverse import (
     read_graph,
     sssp,
     sssp_many,
+    sssp_pairs,
 )
 from kepler_traverse.pipelines import run_job
 from tests.support import tiers
@@ -263,3 +265,18 @@ def test_units_beyond_float64_are_refused(weights, unit):
     else:
         with pytest.raises(InputError):
             integer_weights(graph, unit)
+
+
+def test_run_ends_in_a_series_of_pandas_are_refused():
+    encoded = pc.run_end_encode(pa.array([0, 0, 1]))
+    series = pd.Series(pd.arrays.ArrowExtensionArray(encoded))
+    graph = graph_from_edges([0, 1], [1, 2], [1, 1])
+    for ask in (
+        lambda ids: bfs_many(graph, ids, result="summary"),
+        lambda ids: sssp_pairs(graph, ids, ids),
+        lambda ids: sssp_many(graph, [0, 1, 2], result="nearest", start_costs=ids),
+        lambda ids: graph_from_edges(ids, ids),
+    ):
+        with pytest.raises(InputError, match="run-end encoded"):
+            ask(series)
+        ask(pa.array(series))

@@ -21,7 +21,7 @@ from ..protocols import CsrBackend, EdgeRowsBackend
 from . import Graph
 from .build import WEIGHT_TYPES, checked_weights, positions_where, smallest_weights
 from .closed import find_ties
-from .costs import in_one_type
+from .costs import in_one_type, require_numbers
 from .csr import NO_ROW, no_edge
 
 
@@ -347,13 +347,16 @@ def _weights_of_slots(
 
     columns = [column.weights for column in weight_columns]
     if len(columns) > 1:
-        # A type that holds the numbers of both columns exactly; EdgeListError if there is none.
-        columns = in_one_type(*columns)
+        require_numbers(*columns)
     xp = namespace(columns[0])
     columns = [
         xp.where(is_used, column, column.dtype.type(0))
         for is_used, column in zip(used, columns, strict=True)
     ]
+    if len(columns) > 1:
+        # A type that holds the numbers of both columns exactly; EdgeListError if there is none. No
+        # number is below 0: of two weights, such a one closes its direction, and is 0 here.
+        columns = in_one_type(*columns)
     # Errors name a row by it. Two columns stand one after the other, so that each row occurs twice.
     selection = RowSelection(total=graph.report.rows)
     if len(columns) == 1:

@@ -13,6 +13,7 @@ from kepler_traverse import (
     graph_from_edges,
     read_graph,
     sssp,
+    with_weights,
 )
 from kepler_traverse.errors import EdgeListWarning
 
@@ -140,3 +141,42 @@ def test_two_weights_name_the_row_of_a_wrong_one():
         graph_from_edges([1], [2], [2**60 + 1], reverse_weight=[0.5])
     with pytest.raises(EdgeListError, match="reverse_weight"):
         graph_from_edges([1], [2], [1], reverse_weight=["long"])
+
+
+@pytest.mark.parametrize("kind", ["uint64", "uint32", "int8", "int64"])
+def test_two_weights_that_are_integers_of_two_types_stay_integers(kind):
+    large = 2**53 + 1  # which float64 does not hold
+    ends, there, back = ([1, 2, 3], [2, 3, 4]), [5, -1, large], np.array([7, 8, 9], kind)
+    options = {"edge_ids": True}
+    expected = graph_from_edges(*ends, there, reverse_weight=[7, 8, 9], **options)
+    graph = graph_from_edges(*ends, there, reverse_weight=back, **options)
+    assert graph.fingerprint == expected.fingerprint
+    assert graph.integer_weights
+    assert sssp(graph, 3, targets=[4]).distance.max() == large
+    turned = graph_from_edges(*reversed(ends), back, reverse_weight=there, **options)
+    assert turned.fingerprint == expected.fingerprint
+    first = graph_from_edges(*ends, [1, 1, 1], reverse_weight=[1, 1, 1], **options)
+    assert with_weights(first, there, reverse_weight=back).fingerprint == expected.fingerprint
+
+
+def test_of_two_weights_a_closed_one_need_not_fit_the_type_of_the_other():
+    far = -(2**60) - 1
+    expected = graph_from_edges(
+        [1, 2], [2, 3], [4.0, -1], reverse_weight=[0.5, 0.25], edge_ids=True
+    )
+    graph = graph_from_edges([1, 2], [2, 3], [4, far], reverse_weight=[0.5, 0.25], edge_ids=True)
+    assert graph.fingerprint == expected.fingerprint
+    first = graph_from_edges([1, 2], [2, 3], [1, 1], reverse_weight=[1, 1], edge_ids=True)
+    made = with_weights(first, [4, far], reverse_weight=[0.5, 0.25])
+    assert made.fingerprint == expected.fingerprint
+
+
+def test_two_weights_name_the_row_of_one_beyond_int64():
+    large = np.array([3, 2**63], np.uint64)
+    message = rf"weight of row 1 |integer weight {2**63} is beyond int64"
+    with pytest.raises(EdgeListError, match=message) as built:
+        graph_from_edges([1, 2], [2, 3], [-1, 4], reverse_weight=large)
+    first = graph_from_edges([1, 2], [2, 3], [1, 1], reverse_weight=[1, 1], edge_ids=True)
+    with pytest.raises(EdgeListError, match=message) as made:
+        with_weights(first, [-1, 4], reverse_weight=large)
+    assert (built.value.row, made.value.row) == (1, 1)

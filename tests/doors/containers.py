@@ -135,24 +135,66 @@ def no_ids(values: list[Any], must_be_known: bool = True) -> list[Form]:
     return [form._replace(must=REFUSED) for form in wrong]
 
 
-def no_numbers(values: list[Any]) -> list[Form]:
-    """Columns that do not hold one number for each of ``values``."""
-    wrong: list[Any] = [
-        Form("texts", [str(value) for value in values]),
+def no_numbers(values: list[Any], may_be_null: bool = False) -> list[Form]:
+    """Columns that do not hold one number for each of ``values``. ``may_be_null``: without those that lack one alone."""
+    nulls: list[Any] = [
         Form("one None", [*values[1:], None]),
         Form("Series with a null", pd.Series([*values[1:], None], dtype="Int64")),
         Form("Arrow null", pa.array([*values[1:], None])),
         Form("NaN", [*values[1:], float("nan")]),
+        Form("masked", np.ma.array(values, mask=[True] + [False] * (len(values) - 1))),
+    ]
+    wrong: list[Any] = [
+        Form("texts", [str(value) for value in values]),
+        *([] if may_be_null else nulls),
         Form("booleans", np.ones(len(values), bool)),
         Form("dates", np.array(values, "M8[s]")),
         Form("too few", list(values[1:])),
         Form("too many", [*values, values[0]]),
-        Form("masked", np.ma.array(values, mask=[True] + [False] * (len(values) - 1))),
         Form("mapping", dict(enumerate(values))),
         Form("object", object()),
         Form("complex", np.array(values, complex)),
     ]
     return [form._replace(must=REFUSED) for form in wrong]
+
+
+def one_is_null(values: list[int]) -> list[Form]:
+    """Columns of integers of which the one behind ``values`` is missing."""
+    column = [*values, None]
+    forms = [
+        Form("one None", column),
+        Form("array of objects", np.array(column, object)),
+        Form("Series with a null", pd.Series(column, dtype="Int64")),
+        Form("Series of Arrow", pd.Series(column, dtype=pd.ArrowDtype(pa.int64()))),
+        Form("Arrow null", pa.array(column)),
+        Form("Arrow chunks", pa.chunked_array([column[:1], column[1:]], pa.int64())),
+        Form("masked", np.ma.array([*values, 1], mask=[False] * len(values) + [True])),
+    ]
+    if "polars" in LIBRARIES:
+        import polars
+
+        forms.append(Form("polars Series", polars.Series(column)))
+    return forms
+
+
+def one_is_not_finite(values: list[int]) -> list[Form]:
+    """Columns of floats of which the one behind ``values`` is missing or infinite."""
+    floats = [float(value) for value in values]
+    forms = []
+    for name, last in {"NaN": np.nan, "infinity": np.inf, "minus infinity": -np.inf}.items():
+        column = [*floats, last]
+        forms += [
+            Form(f"{name} in a list", column),
+            Form(f"{name} in an array", np.array(column)),
+            Form(f"{name} in a Series", pd.Series(column)),
+            Form(f"{name} in Arrow", pa.array(column)),
+        ]
+    return [
+        *forms,
+        Form("one None", [*floats, None]),
+        Form("Series with a null", pd.Series([*floats, None], dtype="Float64")),
+        Form("Arrow null", pa.array([*floats, None])),
+    ]
 
 
 def indexes(n: int) -> dict[str, pd.Index]:

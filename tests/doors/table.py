@@ -285,6 +285,7 @@ def per(
     partner: list[int] | None = None,
     wrong: bool = True,
     by_ids: bool = True,
+    may_be_null: bool = False,
 ) -> Door:
     """A door of a value per source, target or row, beside its partner."""
     ids = IDS if partner is None else partner
@@ -296,7 +297,7 @@ def per(
                 form._replace(must=containers.EITHER) if "generator" in form.name else form
                 for form in right
             ),
-            *(containers.no_numbers(values) if wrong else ()),
+            *(containers.no_numbers(values, may_be_null) if wrong else ()),
             *containers.labelled(values, named(ids, text), by_ids),
         ]
 
@@ -421,7 +422,10 @@ def of_points(call: Callable[..., Any], columns: dict[str, list[Any]]) -> Door:
 
 
 def of_rows_of_edges(
-    call: Callable[..., Any], column: Callable[[Any], Any], wrong: bool = True
+    call: Callable[..., Any],
+    column: Callable[[Any], Any],
+    wrong: bool = True,
+    may_be_null: bool = False,
 ) -> Door:
     """A door of a value per row of the edge list; ``column(values)`` puts it into the form of the argument."""
     values = [5, 3, 8]
@@ -429,7 +433,7 @@ def of_rows_of_edges(
     def forms(_: bool) -> list[Form]:
         unlabelled = [
             *containers.columns(values),
-            *(containers.no_numbers(values) if wrong else ()),
+            *(containers.no_numbers(values, may_be_null) if wrong else ()),
         ]
         found = [
             form._replace(value=column(form.value))
@@ -447,6 +451,13 @@ def of_rows_of_edges(
         return call(EDGES if edges is None else edges, value)
 
     return Door(door, lambda _: Form("plain", column(values)), forms, texts=(False,))
+
+
+def of_closing_weights(call: Callable[[Any], Any], forms: list[Form]) -> Door:
+    """A door of a weight per row of the edge list, of which the last closes its row: all forms give one graph."""
+    return Door(
+        lambda _, value, __: call(value), lambda _: forms[0], lambda _: forms, texts=(False,)
+    )
 
 
 def of_files(
@@ -613,6 +624,8 @@ def certified(_: bool, value: Any, partner: Any) -> Any:
     return kt.certify_many(graph(False), sources, found, limit=value).failures
 
 
+# Of two weights per row, one below 0 closes its direction as well.
+BELOW_0 = [Form("below 0", [3, 8, -1]), Form("below 0 in an array", np.array([3, 8, -7], np.int32))]
 MATRIX = scipy.sparse.csr_array(np.array([[0, 1, 0, 0], [1, 0, 2, 0], [0, 2, 0, 4], [0, 0, 4, 0]]))
 PLACES = {"x": [13.5, 13.0, 13.25, 0.5], "y": [52.0, 52.25, 52.5, 1.5]}
 PAIR_TABLE = {"origin": [30, 20, 30], "destination": [40, 10, 20]}
@@ -645,7 +658,13 @@ DOORS: dict[str, Door] = {
     ),
     "graph_from_edges.weight": per(weights_of, [5, 3, 8], by_ids=False),
     "graph_from_edges.reverse_weight": per(
-        reverse_weights_of, [5, 3, 8], wrong=False, by_ids=False
+        reverse_weights_of, [5, 3, 8], by_ids=False, may_be_null=True
+    ),
+    "graph_from_edges.reverse_weight#null": of_closing_weights(
+        lambda v: reverse_weights_of(False, v, None), [*containers.one_is_null([3, 8]), *BELOW_0]
+    ),
+    "graph_from_edges.reverse_weight#not finite": of_closing_weights(
+        lambda v: reverse_weights_of(False, v, None), containers.one_is_not_finite([3, 8])
     ),
     "graph_from_edges.oneway": per(directions_of, [1, 0, -1], wrong=False, by_ids=False),
     "read_graph.paths": of_files(
@@ -664,11 +683,22 @@ DOORS: dict[str, Door] = {
         lambda text, v: kt.read_graph(_weighted(text), device="cpu", weight_column="w", closed=v)
     ),
     "with_weights.weight": of_rows_of_edges(
-        lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v
+        lambda edges, v: kt.with_weights(_built(edges), v), lambda v: v, may_be_null=True
+    ),
+    "with_weights.weight#null": of_closing_weights(
+        lambda v: kt.with_weights(_built(EDGES), v), containers.one_is_null([3, 8])
+    ),
+    "with_weights.weight#not finite": of_closing_weights(
+        lambda v: kt.with_weights(_built(EDGES), v), containers.one_is_not_finite([3, 8])
     ),
     "with_weights.reverse_weight": of_rows_of_edges(
-        lambda edges, v: kt.with_weights(_built_both_ways(edges), [1, 2, 3], reverse_weight=v),
-        lambda v: v,
+        lambda edges, v: _with_weights_back(edges, v), lambda v: v, may_be_null=True
+    ),
+    "with_weights.reverse_weight#null": of_closing_weights(
+        lambda v: _with_weights_back(EDGES, v), [*containers.one_is_null([3, 8]), *BELOW_0]
+    ),
+    "with_weights.reverse_weight#not finite": of_closing_weights(
+        lambda v: _with_weights_back(EDGES, v), containers.one_is_not_finite([3, 8])
     ),
     "Graph.to_numbers.ids": of_ids(lambda text, v: graph(text).to_numbers(v)),
     "hub_labels.HubLabels.between.sources": of_positions(
@@ -1109,6 +1139,10 @@ def _omx(table: Any) -> Any:
 def _built_both_ways(edges: Any) -> kt.Graph:
     columns = (edges[name] for name in ("u", "v", "w"))
     return kt.graph_from_edges(*columns, reverse_weight=edges["w"], edge_ids=True)
+
+
+def _with_weights_back(edges: Any, value: Any) -> kt.Graph:
+    return kt.with_weights(_built_both_ways(edges), [1, 2, 3], reverse_weight=value)
 
 
 def _as_frame(value: Any) -> Any:

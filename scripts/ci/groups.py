@@ -19,6 +19,7 @@ import random
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -34,6 +35,7 @@ from pyarrow import parquet
 import kepler_traverse as kt
 from kepler_traverse import Graph, graph_from_edges, read_graph
 from kepler_traverse.auto.choice import Choice
+from kepler_traverse.errors import EdgeListWarning
 from kepler_traverse.kinds.result_kinds import RESULT_KINDS
 from pipelines import run_job
 from scripts.papers.graphs import hashed
@@ -141,10 +143,12 @@ class Case:
         """Return the checksums of the result."""
         if self.result == "paths":
             found = kt.paths(graph, self.pairs, algorithm=self.algorithm, strategy=strategy)
-        else:
-            way = "many" if self.pairs is None else "pairs"
-            asked = [self.sources] if self.pairs is None else self.pairs
-            search = getattr(kt, f"{self.algorithm}_{way}")
+            return checksums(found)
+        way = "many" if self.pairs is None else "pairs"
+        asked = [self.sources] if self.pairs is None else self.pairs
+        search = getattr(kt, f"{self.algorithm}_{way}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EdgeListWarning)  # streets that are parallel edges
             found = search(graph, *asked, result=self.result, strategy=strategy, **self.options)
         return checksums(found)
 

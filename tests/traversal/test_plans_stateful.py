@@ -11,7 +11,7 @@ import random
 import threading
 import tracemalloc
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ from kepler_traverse.auto.choice import Choice
 from kepler_traverse.bfs import REGISTRY as BFS
 from kepler_traverse.bfs.tuning import StreamedTuning
 from kepler_traverse.cpu import threads
-from kepler_traverse.errors import CapacityError, StrategyError
+from kepler_traverse.errors import CapacityError, EdgeListWarning, StrategyError
 from kepler_traverse.kinds.pairs import frame_of_pairs, pair_table
 from kepler_traverse.kinds.question import Question, Targets, check_options
 from kepler_traverse.kinds.result_kinds import PLAIN, RESULT_KINDS
@@ -181,6 +181,12 @@ def on_device(graph, device: str, strategy: str):
     return graph.to(device, edges="host" if strategy == STREAMED else "device")
 
 
+def warned_of_edges(result, graph):
+    """Expect a warning where the result leaves out rows of the edge list, and none elsewhere."""
+    notes = result.options_class.notes_on_edges(graph.report.facts())
+    return pytest.warns(EdgeListWarning) if notes else nullcontext()
+
+
 class Asker:
     """A plan for one kind of question, which answers for any sources."""
 
@@ -202,9 +208,10 @@ class Asker:
         }
         self._given = given
         known = {} if kind.pairs else {"targets": targets}
-        self.options = (
-            PLAIN if kind.pairs else check_options(self.result, graph, algorithm, given, **known)
-        )
+        self.options = PLAIN
+        if not kind.pairs:
+            with warned_of_edges(self.result, graph):
+                self.options = check_options(self.result, graph, algorithm, given, **known)
         limit = limit if self.options.limit is None else self.options.limit
         # On the harness no kernel surveys the depth of the graph.
         weight = 0 if graph.weights is None else graph.weights.dtype.itemsize

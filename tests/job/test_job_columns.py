@@ -134,7 +134,7 @@ WORDS = {
     "one column of two": ("e.csv", STREETS, ["--columns", "src=u"],
         "--columns src=NAME and --columns dst=NAME go together", "src_column"),
     "a header or an edge": ("e.csv", "alice,bob\nbob,carol\n", [], "give --header yes or --header no", "header="),
-    "a delimiter": ("e.csv", "alice\n", [], "give --delimiter", "give the delimiter"),
+    "a delimiter": ("e.csv", "alice+bob\n", [], "give --delimiter", "give the delimiter"),
     "blanks": ("e.csv", "1 2\n", [], "--format snap", "format="),
     "no ending": ("e.dat", "1 2\n", [], "give --format", "give format"),
     "unknown ends": ("e.csv", "a,b\n1,2\n", [], "name them with --columns src=NAME and --columns dst=NAME", "src_column"),

@@ -311,6 +311,7 @@ MG_ROWS: tuple[Constraint, ...] = (
     not_of_mg("device", ("auto", "cuda"), "it runs on GPUs"),
     not_of_mg("unreached", ("omit",), "it writes reached vertices only"),
     not_of_mg("columns.limit", (None,), "it takes one limit for all sources"),
+    not_of_mg("along", (None,), "it adds up no other columns than the weights"),
     not_of_mg(
         "direction", ("out",), "it searches outwards only", ", or swap src and dst of {columns}"
     ),

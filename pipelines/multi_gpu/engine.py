@@ -21,7 +21,6 @@ import numpy as np
 
 from kepler_traverse._arrays import EXACT_BELOW, UNREACHED, at_most, sort_distinct
 from kepler_traverse.errors import CertificateError, PrecisionError
-from kepler_traverse.kinds.question import Targets
 from kepler_traverse.search.exact import any_beyond
 from kepler_traverse.search.query import Query, TargetLists
 from kepler_traverse.search.results import Traversals
@@ -35,7 +34,7 @@ from ..output.store import Store
 from ..run.batch_run import BatchRun
 from ..run.memory_plan import Sizing, sources_per_part
 from ..run.prepare import Prepared, choose_sources
-from ..run.question import make_question, read_targets
+from ..run.question import read_question
 from ..run.sizing import make_load
 from ..worker.batch_context import BatchContext
 from ..worker.planning import Request, require_weights
@@ -85,10 +84,13 @@ class _Plan:
         self.algorithm = request.algorithm
         self.cugraph = cugraph
         self._graph = graph
-        targets = None
-        if request.targets is not None:
-            targets = sort_distinct(request.targets.numbers)
-        self.query = Query(predecessors=False, limit=request.limit, targets=targets)
+        numbers = None if request.targets is None else request.targets.numbers
+        self.query = Query(
+            predecessors=False,
+            limit=request.limit,
+            targets=None if numbers is None else sort_distinct(numbers),
+            **request.options.of_query(numbers),  # such as the k nearest targets
+        )
 
         # An estimate: of each vertex its number and a distance, twice, and 4 bytes more.
         distance_bytes = 4  # hops are int32
@@ -253,10 +255,7 @@ class MgEngine:
         seconds = time.perf_counter() - started
 
         numbers, duplicates = choose_sources(graph, settings)
-        targets = None
-        if settings.targets is not None:
-            targets = read_targets(graph, settings, settings.targets)
-        question = make_question(settings, targets=Targets.of(graph, targets))
+        question = read_question(graph, settings)
         request = Request.to_answer(question, settings)
 
         self._graph = graph

@@ -22,7 +22,6 @@ from kepler_traverse.formats.ids import integer_id, read_ids
 from kepler_traverse.formats.log_tables import refuse_log_table
 from kepler_traverse.graph import Graph, find_vertices, has_vertex
 from kepler_traverse.kinds.question import Question, Targets, digest_of_ids
-from kepler_traverse.kinds.result_kinds import PLAIN
 from kepler_traverse.labels import VERTEX
 
 from ..cli.options import SETTINGS, Settings
@@ -190,9 +189,7 @@ def options_of_kind(graph: Graph, settings: Settings, values: dict[str, Any], **
         raise error if isinstance(error, InputError) else InputError(str(error)) from None
 
 
-def make_question(
-    settings: Settings, options: Any = PLAIN, limits: Any = None, **tables: Any
-) -> Question:
+def make_question(settings: Settings, options: Any, limits: Any = None, **tables: Any) -> Question:
     """Return the question that settings ask.
 
     ``options``: the checked options of the result kind. ``limits``: the limit of each source, or

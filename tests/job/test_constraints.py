@@ -72,6 +72,9 @@ PLANTED = {
     ("device", "engine"): [{**ON_MG, "device": "cpu"}],
     ("unreached", "engine"): [{**ON_MG, "unreached": "null"}],
     ("columns.limit", "engine"): [{**ON_MG, **LIMITS}],
+    ("along", "engine"): [
+        {**ON_MG, "along": ["metres"], "result": "targets", "targets": ["2"]}
+    ],
     ("direction", "engine"): [{**ON_MG, "direction": "in", "result": "summary"}],
     ("strategy", "engine"): [{**ON_MG, "strategy": "push"}],
     ("knobs", "engine"): [{**ON_MG, "knobs": {"width": 3}}],

@@ -5,6 +5,7 @@ Without RAPIDS a stand-in on pandas takes its place; the tests marked ``gpu`` ta
 
 import importlib.util
 import time
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +16,16 @@ from distributed import Client, LocalCluster
 from kepler_traverse import cuda, graph_from_edges, plan_sssp, read_graph
 from kepler_traverse.certificate import certify_many
 from kepler_traverse.errors import CapacityError, PrecisionError
+from kepler_traverse.kinds.constraints import violations
 from pipelines.batch_sources import main
 from pipelines.cli.command_line import parse_flags
+from pipelines.cli.constraints import MG_ROWS
 from pipelines.cli.options import UsageError
 from pipelines.cli.settings import read_settings
 from pipelines.multi_gpu import rapids as multi_gpu_rapids
 from pipelines.multi_gpu.edge_partition import EdgeArrays
 from pipelines.multi_gpu.partitioned_graph import Edges
+from pipelines.output.schemas import OUTPUT_SCHEMAS
 from pipelines.run.driver import suggesting_mg
 from pipelines.run.memory_plan import Load, Machine, size_up
 from pipelines.verify import prove_output
@@ -139,6 +143,48 @@ def test_parts_manifest_and_digest_are_those_of_the_other_engine(edges, tmp_path
     assert rapids.calls == [True, "destroyed"]
 
 
+# Words of each result that the engine writes. With the options of a kind, its questions are those of the other engine.
+WORDS = {
+    "distances": ("--sort", "distance", "--targets", "0,9999,7"),
+    "summary": (),
+    "levels": (),
+    "targets": ("--targets", "0,9999,7"),
+    "reachable": (),
+    "nearest_targets": ("--nearest-k", 2, "--columns", "target=id,group=what", "--targets"),
+}
+
+
+def test_each_result_that_is_not_refused_has_words():
+    given = replace(settings(), engine="cugraph-mg")
+    taken = {
+        name for name in OUTPUT_SCHEMAS if not any(violations(replace(given, result=name), MG_ROWS))
+    }
+    assert taken == set(WORDS)
+
+
+@pytest.mark.parametrize(
+    ("result", "algorithm"),
+    [each for each in tiers.by_turns(WORDS, ("bfs", "sssp")) if each != ("levels", "sssp")],
+)
+@pytest.mark.usefixtures("rapids")
+def test_each_result_is_that_of_the_other_engine(edges, tmp_path, result, algorithm):
+    words = ["--algorithm", algorithm, "--sources", SOURCES, "--batch-size", 4, "--result", result]
+    words += WORDS[result]
+    if result == "nearest_targets":
+        targets = {"id": [0, 9999, 7, -14], "what": ["b", "a", "b", "b"]}
+        pq.write_table(pa.table(targets), tmp_path / "targets.parquet")
+        words.append(tmp_path / "targets.parquet")
+    assert run(edges, tmp_path / "mg", *words) == 0
+    own = ["--engine", "kepler", "--device", "cpu", "--workers", 1, "--no-report"]
+    own += ["--output", tmp_path / "own"]
+    assert main([str(word) for word in (edges, *words, *own)]) == 0
+    mg, own = (manifest_of(tmp_path / name) for name in ("mg", "own"))
+    for key in ("digest", "identity", "means", "batches"):
+        assert mg[key] == own[key], key
+    assert [part["sha256"] for part in mg["parts"]] == [part["sha256"] for part in own["parts"]]
+    assert proven(tmp_path / "mg", edges)["valid"]
+
+
 def test_wrong_distance_fails_its_source_alone_and_resuming_repairs_it(
     edges, tmp_path, rapids, monkeypatch, capsys
 ):
@@ -226,6 +272,10 @@ def test_bad_input_is_one_error_before_anything_is_written(tmp_path, what, capsy
         (("--result", "predecessors"), "it writes no predecessors; take --result distances"),
         (("--result", "nearest"), "it writes no nearest"),
         (("--device", "cpu"), "it runs on GPUs"),
+        (
+            ("--result", "targets", "--targets", "2", "--along", "metres"),
+            "it adds up no other columns than the weights",
+        ),
         (("--strategy", "push"), "it has no strategies"),
         (("--graph-cache", "x"), "its graph is partitioned and is not cached"),
         (("--format", "csv"), "it reads Parquet files"),

@@ -113,7 +113,7 @@ def test_knobs_of_the_file_reach_the_plan_in_the_worker(monkeypatch, tmp_path):
         *ENOUGH, "--config", written(tmp_path, f"{H_BF}min_width = 8\nheavy = 'blocks'")
     )
     assert chosen.knobs == {"min_width": 8, "heavy": "blocks"}
-    request = planning.Request.to_answer(make_question(chosen), chosen)
+    request = planning.Request.to_answer(make_question(chosen, chosen.kind.options_class()), chosen)
     graph = SimpleNamespace(device="cuda")
     work = plugin.Work(
         request=request, layout=Layout(), graph_folder=CONF, output=CONF, device="cuda", threads=1

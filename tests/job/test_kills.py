@@ -27,7 +27,7 @@ from pipelines import batch_sources
 from pipelines.run import prepare, sizing
 
 size_up = sizing.size_up
-sizing.size_up = lambda *load: replace(size_up(*load), writers=4)
+sizing.size_up = lambda *load, **machine: replace(size_up(*load, **machine), writers=4)
 prepare._estimate_at_once = lambda *_: 12
 sys.exit(batch_sources.program())
 """

@@ -34,7 +34,7 @@ KINDS = {
     "k_nearest": {"nearest_k": 2},
     "betweenness": {},
     "nearest_targets": {"targets": IDS[5:15], "nearest_k": 3},
-    "matrix": {"targets": IDS[5:15]},
+    "matrix": {},
 }
 
 

@@ -16,12 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 from pipelines import batch_sources
 from pipelines.output.run_folder import MANIFEST
 from pipelines.output.store import open_store
-from tests.job.test_kills import workers_of
 from tests.support.clusters import dask_program
 from tests.support.object_store import objects, served, skip_without_server
 from tests.support.processes import ROOT, finish, ran, session_of, started, wait_until
@@ -119,6 +119,12 @@ def at(folder, name):
     return before, {"env": env, "cwd": folder / name}
 
 
+def workers_of_nanny(nanny):
+    """The worker processes of Dask, which a nanny spawns."""
+    children = psutil.Process(nanny.pid).children(recursive=True)
+    return [child for child in children if any("spawn_main" in word for word in child.cmdline())]
+
+
 def main(folder):
     connect(folder)
     moments, log = {}, folder / "job.log"
@@ -179,7 +185,7 @@ def main(folder):
         with open(log, "w") as file, started(words, **options | {"stderr": file}) as job:
             wait_until(lambda: objects("run"), job)
             wait_for_parts(4)
-            (worker,) = workers_of(on_a)
+            (worker,) = wait_until(lambda: workers_of_nanny(on_a), job)
             worker.kill()
             note("worker killed")
             wait_for("joined", "a")

@@ -16,7 +16,7 @@ _MAX_DECIMALS = 9  # the smallest unit that is tried is 1e-9
 # Counts must be below it: float64 has all integers up to it exactly.
 _MAX_COUNT = 2.0**53
 _SAMPLED = 1 << 12  # weights that are looked at before all of them
-_LEAST_UNIT = 1e-323  # the smallest power of ten that float64 has
+_MIN_UNIT = 1e-323  # the smallest power of ten that float64 has
 _FEW = 1000.0  # units in the mean weight, so that rounding changes it by less than a thousandth
 
 
@@ -147,10 +147,10 @@ def suggest_unit(graph: Graph) -> float | None:
     largest = float(nonzero.max())
     mean = float(xp.mean(nonzero, dtype=np.float64))
     # A weight that is the mean counts at least ``_FEW`` units.
-    few = max(min(mean / _FEW, smallest), _LEAST_UNIT)
+    few = max(min(mean / _FEW, smallest), _MIN_UNIT)
     power = int(np.floor(np.log10(few)))
     # below it the largest count would leave the integers that float64 has
-    power = max(power, int(np.ceil(np.log10(max(largest / _MAX_COUNT, _LEAST_UNIT)))))
+    power = max(power, int(np.ceil(np.log10(max(largest / _MAX_COUNT, _MIN_UNIT)))))
     # The text is the power of ten that a message shows. A logarithm may be off by a rounding.
     units = [float(f"1e{power}"), float(f"1e{power + 1}")]
     for unit in units:

@@ -1352,6 +1352,10 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
     ``rows`` are ``Rows``, ``wanted`` is ``opportunities.Within``, and ``n`` is the number of
     vertices of the graph. ``exact``, int64 of shape (k, n_integers, n_cutoffs), receives the sums
     of integers, and ``rounded``, float64 of shape (k, n_floats, n_cutoffs), those of floats.
+
+    A sum of floats has the bits of the sum over a value per vertex of the graph, 0.0 where a vertex
+    does not count. So ``_fold`` needs the vertices as places, and ``n``, which decide the order of
+    the additions.
     """
     row_offsets = rows.offsets
     vertices = rows.vertices
@@ -1366,6 +1370,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
     places = np.empty(64, np.int64)
     values = np.empty(64)
     weights = np.empty(0 if decay == NO_DECAY else 64)
+    # Scratch of ``_sum_integers``: a row per cutoff, and a last row for vertices in no cutoff.
     within = np.empty((bounds.size + 1, len(integers)), np.int64)
     scratch_places = np.empty(PIECE, np.int64)
     scratch_values = np.empty(PIECE)
@@ -1384,6 +1389,7 @@ def sums_within(next_item, n_items, rows, wanted, n, exact, rounded):
             if row.size > places.size:
                 places = np.empty(2 * row.size, np.int64)
                 values = np.empty(2 * row.size)
+            # Factors of vertices in no cutoff are not set: ``_take_within`` does not read them.
             if decay != NO_DECAY:
                 if row.size > weights.size:
                     weights = np.empty(2 * row.size)

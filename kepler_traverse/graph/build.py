@@ -568,7 +568,9 @@ def _split_closed(
     ids: Any, closed: Any, weight: Any, negative_loops: dict[int, Any], limited_by: str
 ) -> tuple[Split | None, Any, dict[int, Any]]:
     """Return the numbering that splits closed vertices, the id of each final number, and the
-    negative loops by final numbers. Where no vertex is closed, the numbering is None.
+    negative loops by final numbers. A split is the numbering in which each closed vertex has two
+    numbers: where paths begin, and where they end. Where no vertex is closed, the numbering is
+    None.
 
     ``ids`` and ``negative_loops`` go by the numbers before the split: the id of each vertex, and the
     weights of negative loops. Loops of closed vertices are left out of the result: they are on no
@@ -593,7 +595,9 @@ def _split_closed(
         for vertex, value in negative_loops.items()
         if not is_closed[vertex]
     }
-    # Integers; else strings of pyarrow, which are indexed otherwise.
+    # ``split.names`` has, for each final number, the number of its vertex before the split, so that
+    # both numbers of a closed vertex get its id. The ids are integers; else strings of pyarrow,
+    # which are indexed otherwise.
     if hasattr(ids, "dtype"):
         return split, ids[namespace(ids).asarray(split.names)], negative_loops
     return split, ids.take(pyarrow.array(split.names)), negative_loops

@@ -65,22 +65,32 @@ class Lookup:
         n = graph.n_vertices
         self._unreached = UNREACHED[hierarchy.dtype]
 
-        # The arrays of ``_above``: the edges from above or the labels inward, and scratch.
-        heap, self._reached, known, self._queue = np.empty((4, n), np.int32)
-        at, self._path = np.empty((2, n), np.int64)
+        # The arrays of ``_above``: the edges from above or the labels inward, and what changes from
+        # source to source. ``stack``, ``next_edge``: scratch of the depth-first search. ``known``,
+        # ``n_known``: the positions that were looked up, and their number, which ``start`` makes 0
+        # again.
+        stack, self._reached, known, self._queue = np.empty((4, n), np.int32)
+        next_edge, self._path = np.empty((2, n), np.int64)
         tentative, self._other = np.full((2, n), self._unreached, hierarchy.dtype)
         n_known = np.zeros(1, np.int64)
         if labels is None:
             searched = hierarchy.position, *hierarchy.downward
         else:
             searched = labels.rank, *labels.inward
-        scratch = tentative, heap, at, known, n_known
-        self._above = Above(*searched, *scratch, is_label=labels is not None)
+        self._above = Above(
+            *searched,
+            tentative=tentative,
+            stack=stack,
+            next_edge=next_edge,
+            known=known,
+            n_known=n_known,
+            is_label=labels is not None,
+        )
 
         # What is known of the last source; ``start`` sets it back for the next one.
         self._distance = np.full(n, -1, hierarchy.dtype)
         self._level = np.full(n, -1, np.int32)
-        self._laid_out = known[:0]
+        self._laid_out = known[:0]  # none yet: an empty array of positions
         self._source = -1
 
     def start(self, source: int) -> None:

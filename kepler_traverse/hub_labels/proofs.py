@@ -354,6 +354,7 @@ def _check_valleys(next_item, n_items, sides, is_symmetric, answers, faults):
                     tail = downward.heads[i]
                     head = upward.heads[j]
                     through = np.int64(downward.weights[i]) + np.int64(upward.weights[j])
+                    # This also marks the edge between both ends that has this sum as its weight.
                     if tail != head and not _is_covered(tail, head, through, sides, answers):
                         atomic_min(faults, _VALLEY, v)
 
@@ -377,5 +378,6 @@ def _check_edges(next_item, n_items, graph_edges, rank, sides, answers, faults):
             return
         for v in range(item * _CHUNK, min((item + 1) * _CHUNK, n)):
             for e in range(offsets[v], offsets[v + 1]):
+                # This also marks the edge of the hierarchy with the same ends and weight.
                 if not _is_covered(rank[v], rank[heads[e]], graph_edges.weights[e], sides, answers):
                     atomic_min(faults, _EDGE, rank[v])

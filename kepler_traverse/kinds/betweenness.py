@@ -706,12 +706,14 @@ class Betweenness(Loads):
         exponents = np.zeros(n, np.int64)
         exact = None
         source = int(group.sources[i])
-        bound = self.find_bound(kind)
+        bound = self.find_bound(kind)  # the largest distance that counts
+        # three quarters of the smallest weight if rounding may absorb a weight, else 0
         least = self._find_least(kind)
 
-        # Count the paths again, with new scratch and with loads at vertices: counts, exponents and
-        # loads of this source alone are left there. If ``least`` is not 0, exact sums decide which
-        # edges are on paths.
+        # Count the paths again, of this source alone. Both branches leave the counts of paths in
+        # ``scratch.paths``, their exponents in ``exponents``, and the loads at vertices, without
+        # the ends of paths, in ``sums``. If ``least`` is not 0, exact sums decide which edges are
+        # on paths.
         if least:
             edges = self._edges(kind)
             exact = cpu.new_exact(n, edges.ahead)  # ``ahead``: the weights of the edges
@@ -721,6 +723,9 @@ class Betweenness(Loads):
             loads_of_sums = cpu.Sums(sums.low, sums.high)
             # No vertices, an empty array of their type, stand for all.
             search = cpu.Search(source, scratch.order[:0], bound)
+            # The status is not looked at. With exponents it is never ``OVERFLOW``. If it is
+            # ``NOT_EXPLAINED``, no edge explains the distance of some vertex that is reached, and
+            # ``require_path_counts`` refuses the paths to that vertex.
             cpu.add_scaled(search, edges, counted, exponents, exact, scratch, loads_of_sums)
         else:
             self._add_rows(
@@ -733,7 +738,8 @@ class Betweenness(Loads):
             )
 
         loads = sums.floats(np.arange(n))
-        # A search may not have settled what lies beyond the farthest target.
+        # A search may not have settled what lies beyond the farthest target, so the bound becomes
+        # the distance of that target.
         if self._targets.size:
             ends = row[self._targets]
             bound = ends[(ends >= 0) & (ends <= bound)].max(initial=0)

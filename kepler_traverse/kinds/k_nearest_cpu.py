@@ -223,6 +223,9 @@ def _offer(v, d, source, distance, owner, is_proven):
     j = 0
     while j < k and owner[v, j] != source:
         j += 1
+    # The vertex has no label of this source, which is right if it has k better ones. Its labels
+    # ascend by (distance, source), as ``_are_in_order`` has checked. So all k are better if the
+    # last one is. Where there is none at the last place, the vertex has fewer than k.
     if j == k:
         has_better = owner[v, k - 1] >= 0 and _is_before(distance, owner, v, k - 1, d, source)
         return _KNOWN if has_better else _WRONG

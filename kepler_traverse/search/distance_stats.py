@@ -116,7 +116,8 @@ def _sum_of_integers(distance: Array, limit: float | None) -> int:
     """
     is_within = is_reached(distance) & (True if limit is None else at_most(distance, limit))
     values = distance[is_within].astype(np.int64)
-    # The upper and lower 31 bits are summed apart: neither sum can overflow.
+    # The lower 31 bits and the 33 bits above them, sign included, are summed apart. A value of the
+    # upper bits is from -2^32 to 2^32 - 1, so neither sum overflows int64 for up to 2^31 distances.
     high = values >> 31
     low = values & (2**31 - 1)
     return (int(high.sum()) << 31) + int(low.sum())

@@ -206,6 +206,7 @@ def refuse_log_table(path: str | os.PathLike[str], what: str) -> None:
         name = text
     else:
         name = os.path.abspath(os.path.expanduser(text))
+        # With a slash at its end, ``log_above`` begins at a folder itself, not at the one above it.
         name += "/" if os.path.isdir(name) else ""
         finder = LogFinder(LocalFolder)
     if not may_be_data(name):

@@ -29,6 +29,7 @@ _FIRST = ("band", "closeness", "source", "distance")
 # columns by which several rows of one vertex may differ
 _APART = ("rank", "group", "cutoff", "source", "target")
 _FEW = 10  # groups that colours and a legend can distinguish
+_MAX_MARKS = 50  # sources that are marked; more marks would hide the values
 _GREY = "#c8ccd2"
 # how sources and ends of paths are marked
 _MARK: dict[str, Any] = {
@@ -493,6 +494,7 @@ def _draw_values(
         dst_value = colours.values[dst_row]
         # A street has the colour of the end with the larger value: it is reached within a cutoff
         # when both ends are. Between two groups without an order, such as sources, none is drawn.
+        # ``norm`` is None if the values are groups; bands are groups with an order.
         rgba = colours.rgba[np.where(src_value >= dst_value, src_row, dst_row)]
         if colours.norm is None and column != "band":
             is_inside = src_value == dst_value
@@ -512,8 +514,7 @@ def _draw_values(
     if "source" in table.column_names:
         sources = pc.unique(table["source"])
         sources = sources.filter(pa.array(places.has(sources)))
-        # More marks would hide the values.
-        if 0 < len(sources) <= 5 * _FEW:
+        if 0 < len(sources) <= _MAX_MARKS:
             ax.scatter(*places.look_up(sources), **_MARK)
 
 

@@ -475,7 +475,8 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
     """Copy an object of a store to the file ``path``, which appears as a whole or not at all.
 
     ``store`` is the one that ``open_store`` returned for a URL, and ``name`` the rest of the
-    address of the object. With ``version``, OSError if the object has changed since. Raises as
+    address of the object. With ``version``, OSError with the number ESTALE if the object has
+    changed since. Where the store gives no e-tag, only a change of the size is noticed. Raises as
     ``send``, too.
     """
     import obstore
@@ -487,7 +488,9 @@ def fetch(store: Any, name: str, path: Path, version: StoredObject | None = None
         options = {"if_match": version.e_tag}
 
     def read() -> int:
-        """Write the whole object to the partial file, and return its size in bytes."""
+        """Write the whole object to ``partial``, which the ``with`` statement below names, and
+        return its size in bytes.
+        """
         answer = obstore.get(store, name, options=options)
         with open(partial, "wb") as file:
             for piece in answer.stream():

@@ -235,8 +235,15 @@ def sssp_many(
         distances exactly. Integer distances beyond 2^53 make it int64, with 2^63 - 1 where there is
         no path. In a summary, sums of integer distances are exact. Other sums are added in float64,
         in an order that only the number of vertices decides.
-    strategy, direction, memory, hierarchy, progress, stream, cutoffs, values, decay, k, groups, source_weights
+    strategy, direction, memory, hierarchy, progress, stream
         As in ``bfs_many``.
+    cutoffs, values, decay, k, groups, source_weights
+        Of some results alone, as in ``bfs_many``. ``cutoffs`` are the distances within which
+        vertices or streets count. ``values`` are the attributes that ``"opportunities"`` adds up.
+        ``decay`` weights these, or the volumes of ``"flows"``, by distance. ``k`` is how many
+        sources of each vertex, or with ``targets`` how many targets of each source, ``"nearest"``
+        returns; with ``groups``, of each group. ``source_weights`` are factors, one per source, of
+        its sums or volumes.
     cutoff : float or sequence of float, optional
         As in ``sssp``; or one per source. All searches then run to the largest, and results are cut
         at their own.

@@ -419,7 +419,7 @@ class _Run:
         """Search from each of ``sources``, int64 vertex numbers of shape (k,).
 
         Return the number of levels that each search took, and the level at which it was stopped by
-        the limit or its targets, or _STOPPED_NOWHERE; both int64 of shape (k,).
+        the limit of the query or its targets, or _STOPPED_NOWHERE; both int64 of shape (k,).
         """
         on_device = cp.asarray(sources)
         while True:
@@ -430,7 +430,10 @@ class _Run:
             stops = outcome["stopped"].astype(np.int64)
             if not (stops == _TOO_DEEP).any():
                 return levels, stops
-            # Distances or columns were too small for one of the searches: all are repeated.
+            # The type of hop counts, or ``columns`` (the levels that can be counted per source),
+            # was too small for one of the searches: all are repeated, with int32 and more columns.
+            # The repetitions end: int32 holds all hop counts, and no search has more levels than
+            # there are vertices.
             self.columns = min(self._graph.n_vertices + 1, 4 * self.columns)
             self._allocate(np.dtype(np.int32))
 

@@ -97,12 +97,13 @@ class MaskRun(gpu_steps.Run):
         self.mask[source] = 1
 
 
-def _mask(run: MaskRun, _count: int) -> None:
+def _relax_masked(run: MaskRun, _count: int) -> None:
     """Make one round: relax the edges of the vertices with a mask, then copy the distances that
     fell and set the masks of the next round. ``_count``, the number of rounds before, is ignored:
-    no vertex is queued.
+    no vertex is queued. The size of the frontier becomes a flag: 1 if a distance fell, else 0.
     """
     run.frontier.clear_counters()
+    # This kernel clears each mask that it finds. The next one sets those of the next round.
     run.relax_masked.launch(run.n_vertices, None, run.arguments)
     state = (run.updating, run.n_vertices, run.keys, run.mask, run.frontier.counters)
     launch(run.relax["update"], run.n_vertices, state)
@@ -148,7 +149,7 @@ STRATEGIES = (
     _on_gpu(
         name="mask_thread",
         aliases=("harish_narayanan",),
-        plan=rounds(MaskRun, _mask),
+        plan=rounds(MaskRun, _relax_masked),
         memory=state_bytes(8, beside=gpu_steps.memory),
         paper="Harish, Narayanan 2007",
         rationale=(

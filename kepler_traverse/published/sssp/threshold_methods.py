@@ -227,9 +227,10 @@ def plan_thresholds(rule_of, knobs):
     ----------
     rule_of : callable
         ``rule_of(graph, knobs)`` is called once per plan. It returns the length of the list and a
-        function ``rule(run)``. That is called before each new list. It returns the key at which the
-        list begins, the ascending keys at which its piles end, and the key of the weight up to
-        which an edge is light; or None if no vertex waits.
+        function ``rule(run)``. That is called before each new list. It returns ``begin, ends,
+        light``: the key at which the list begins, the ascending keys at which its piles end, and
+        the key of the weight up to which an edge is light; or None if no vertex waits. A key is a
+        distance or a weight as an integer with the same bits, in the same order.
     knobs : Knobs
         The defaults.
 
@@ -252,7 +253,8 @@ def plan_thresholds(rule_of, knobs):
             the next call. Targets do not stop the search, so that its limit is that of the query.
             """
             run.start(source)
-            # Each pass makes a new list for the nearest vertices of the last pile.
+            # Each pass makes a new list for the nearest vertices of the last pile. ``divide`` and
+            # ``read_sizes`` set ``run.waiting``, the number of entries of that pile.
             while run.waiting and (division := rule(run)) is not None:
                 begin, ends, light = division
                 sizes = run.divide(begin, ends)

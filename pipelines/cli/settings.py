@@ -574,7 +574,12 @@ def _refuse_listed_files(settings: Settings, flags: dict[str, Any], config: Path
 
 
 def _check_addresses(settings: Settings) -> None:
-    """Raise UsageError if a folder of the settings is at an address that is never written to."""
+    """Raise UsageError if a folder of the settings is at an address that is never written to.
+
+    ``refuse_address`` refuses URLs, what begins like one, ``~`` at the begin, and null characters.
+    The two folders ``output`` and ``graph_cache`` may be URLs of an object store, since the job can
+    write to one. URLs with secrets are refused for these, too.
+    """
     for option in OPTIONS:
         path = getattr(settings, option.key)
         if path is not None and option.kind == "folder":

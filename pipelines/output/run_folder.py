@@ -241,9 +241,23 @@ def irregular_fault(store: Store, name: str, expected: str) -> str:
 def read_manifest(store: Store, log: CommitLog | None = None) -> Manifest:
     """Read the manifest of a run; add what the commits say if the run is not finished.
 
-    ``log``: the log of the commits; a new one by default. If it has the record of a shard, no
-    commit is read. Raises OutputError (the manifest cannot be read at all, or has another format)
-    or ValueError (it is damaged, or none of this job).
+    Parameters
+    ----------
+    store : Store
+        The output folder.
+    log : CommitLog, optional
+        Log of the run; by default a new one. If it has the record of its shard, which says in short
+        which parts of this shard are done, no commit is read, and the manifest is returned as it
+        is.
+
+    Raises
+    ------
+    OutputError
+        The manifest or the commits cannot be read, a commit is damaged or missing, or the manifest
+        has another format or is that of ``--result assignment``.
+    ValueError
+        The manifest is damaged, or none of this job, or the folder of the commits is a symbolic
+        link.
     """
     data = _get_manifest(store)
     content: Any = read_json(data)

@@ -348,7 +348,8 @@ def make_certificate() -> Security:
     """Return a new certificate that signs itself, with its key, as the only authority.
 
     Both stay in memory: Dask sends them to its worker processes through pipes. OpenSSL reads files,
-    so each process writes them to a folder of mode 700 for that moment.
+    so Dask's ``Security`` writes them, in each process, to a temporary folder of mode 700 for that
+    moment.
     """
     # Imported here, since a scheduler that exists already needs none.
     from cryptography import x509
@@ -372,6 +373,8 @@ def make_certificate() -> Security:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     ).decode()
 
+    # An option that is left out would be taken from Dask's configuration, which may be the user's.
+    # None stands for no largest version, and for the ciphers that OpenSSL takes by default.
     roles = ("client", "scheduler", "worker")
     return Security(
         require_encryption=True,

@@ -59,7 +59,7 @@ def survey(settings: Settings, device: str) -> dict[str, WorkerMemory]:
     """
     with pinned_settings(), existing_client(settings) as client:
         refuse_unfit_workers(client, device, [])
-        answers = client.run(_memory, on_error="return")
+        answers = client.run(_measure_memory, on_error="return")
     # A worker that has left answers by an error.
     memories = {
         worker: answer for worker, answer in answers.items() if isinstance(answer, WorkerMemory)
@@ -159,7 +159,7 @@ def check_newcomers(client: Client, workers: list[str], needed: int, url: str = 
         """Return by worker why it may not take the memory, None if it may, or an error if it could
         not be asked.
         """
-        answers = client.run(_memory, workers=workers, on_error="return")
+        answers = client.run(_measure_memory, workers=workers, on_error="return")
         for worker, answer in answers.items():
             if isinstance(answer, WorkerMemory):
                 answers[worker] = _memory_problem(answer, needed)
@@ -263,7 +263,7 @@ def _can_deadlock(dask_worker: Any) -> bool:
     return sys.version_info < (3, 12) and "profile" in dask_worker.periodic_callbacks
 
 
-def _memory(dask_worker: Any) -> WorkerMemory:
+def _measure_memory(dask_worker: Any) -> WorkerMemory:
     """Return what this worker may take; runs in the worker, whose ``Worker`` Dask passes by this
     argument's name.
     """
@@ -277,6 +277,8 @@ def _memory(dask_worker: Any) -> WorkerMemory:
     fractions = [manager.memory_pause_fraction]
     if dask_worker.nanny:
         fractions.append(dask.config.get("distributed.worker.memory.terminate"))
+    # psutil tells what is free on the host. A container may be allowed less: ``MEMORY_LIMIT`` is
+    # the memory of the host, or the limit of the container or of the process if that is smaller.
     return WorkerMemory(
         host=socket.gethostname(),
         limit=limit,

@@ -23,7 +23,7 @@ from kepler_traverse import (
 from kepler_traverse.errors import CertificateError
 from kepler_traverse.hierarchy import lookup
 from kepler_traverse.hub_labels.arrays import HubLabels
-from kepler_traverse.multi_source import candidates
+from kepler_traverse.multi_source import candidates, workload
 from kepler_traverse.pandana import Network
 from kepler_traverse.pandana import network as network_module
 from kepler_traverse.pipelines import run_job
@@ -87,6 +87,20 @@ def test_pairs_are_answered_by_labels(directed, search, limit, answers):
     found = search(labelled, *pairs, strategy="hierarchy_sweep", **{name: limit})
     assert sum(answers) == 500
     pd.testing.assert_frame_equal(found, expected)
+
+
+@pytest.mark.parametrize("search", [sssp_pairs, bfs_pairs])
+def test_no_search_is_tried_before_pairs_that_labels_answer(monkeypatch, search, answers):
+    metric = "hops" if search is bfs_pairs else "weights"
+    graph = labelled_grid(False, metric)
+
+    def search_in_vain(*_, **__):
+        raise AssertionError("a search is tried")
+
+    monkeypatch.setattr(workload.short_search, "sample_reach", search_in_vain)
+    monkeypatch.setattr(workload, "survey", search_in_vain)
+    found = search(graph, *random_pairs(graph, 40))
+    assert len(found) == sum(answers) == 40
 
 
 @pytest.mark.parametrize("directed", [True, False])

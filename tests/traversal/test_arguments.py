@@ -264,3 +264,13 @@ def test_values_are_shown_short_and_on_one_line():
         assert len(describe(value)) < 100
     assert ids("sources", []) == []
     assert as_array("src", []).dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pa.array([3, 1], pa.uint8()), pa.array([0, 3, 1])[1:], pa.chunked_array([[3], [], [1]])],
+)
+def test_integer_ids_of_arrow_are_no_list_of_python_integers(column):
+    found = ids("sources", column)
+    assert isinstance(found, np.ndarray)
+    assert found.tolist() == [3, 1]

@@ -346,7 +346,8 @@ def _survey_graph(work: Workload, strategies: Strategies, usable: Usable) -> Sha
     or for BFS to know how deep searches are, on which memory depends.
     """
     has_choice = len(usable.strategies) > 1
-    is_answered = work.labels is not None and work.query.output == "targets"
+    # Neither the loop nor labels, which strategies over hierarchies read, take memory by depth.
+    is_answered = work.labels is not None and "hierarchy" in usable.strategies[0].needs
     needs_depth = work.algorithm == "bfs" and not usable.is_loop and not is_answered
     if has_choice or needs_depth:
         return survey(work.graph, work.algorithm, strategies.searches, work.n_sources)

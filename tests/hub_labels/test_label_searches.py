@@ -16,6 +16,7 @@ from kepler_traverse import (
     certify,
     graph_from_edges,
     paths,
+    plan_bfs_many,
     plan_sssp_many,
     sssp_many,
     sssp_pairs,
@@ -101,6 +102,17 @@ def test_no_search_is_tried_before_pairs_that_labels_answer(monkeypatch, search,
     monkeypatch.setattr(workload, "survey", search_in_vain)
     found = search(graph, *random_pairs(graph, 40))
     assert len(found) == sum(answers) == 40
+
+
+def test_labels_do_not_keep_other_strategies_from_knowing_the_depth():
+    """On a graph with labels, too, the memory of such a strategy is that of its levels."""
+    plans = [
+        plan_bfs_many(
+            graph, n_sources=40, result="targets", targets=graph.ids[:3], strategy="bit_parallel"
+        )
+        for graph in (plain_grid(False), labelled_grid(False, "hops"))
+    ]
+    assert plans[0].shape.depth == plans[1].shape.depth > 0
 
 
 @pytest.mark.parametrize("directed", [True, False])

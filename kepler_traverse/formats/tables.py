@@ -565,12 +565,12 @@ def _refuse_repeated_entries(matrix: Any, coo: Any, source: DataFile) -> None:
     # Converted to rows, entries of one place are added up, so that there are fewer.
     is_canonical = getattr(matrix, "has_canonical_format", False)
     if not is_canonical and coo.tocsr().nnz < coo.nnz:
-        of = "its" if matrix.format == "coo" else "the"
-        form = "" if matrix.format == "coo" else " of its tocoo()"
+        columns = "its row, col and data"
+        if matrix.format != "coo":
+            columns = "the row, col and data of its tocoo()"
         raise EdgeListError(
             f"{source} stores some entries more than once: call sum_duplicates() to add those "
-            f"up, as SciPy takes them, or give {of} row, col and data{form} as src, dst and weight "
-            f"to keep the least"
+            f"up, as SciPy takes them, or give {columns} as src, dst and weight to keep the least"
         )
 
 

@@ -154,9 +154,9 @@ def suggest_unit(graph: Graph) -> float | None:
     # The text is the power of ten that a message shows. A logarithm may be off by a rounding.
     units = [float(f"1e{power}"), float(f"1e{power + 1}")]
     for unit in units:
-        counts, _ = _round_to(np.array([smallest, largest]), unit)
-        if counts[1] < _MAX_COUNT:
-            return unit if counts[0] else None
+        (of_smallest, of_largest), _ = _round_to(np.array([smallest, largest]), unit)
+        if of_largest < _MAX_COUNT and of_smallest > 0:
+            return unit
     return None
 
 

@@ -84,11 +84,15 @@ class _Plan:
         self.algorithm = request.algorithm
         self.cugraph = cugraph
         self._graph = graph
-        numbers = None if request.targets is None else request.targets.numbers
+        numbers = None
+        targets = None
+        if request.targets is not None:
+            numbers = request.targets.numbers
+            targets = sort_distinct(numbers)
         self.query = Query(
             predecessors=False,
             limit=request.limit,
-            targets=None if numbers is None else sort_distinct(numbers),
+            targets=targets,
             **request.options.of_query(numbers),  # such as the k nearest targets
         )
 
